@@ -5,7 +5,7 @@
 //! `scripts/fuzz` seeds it with the captured hellos. To run it alone, from
 //! the repository's root (the first folder, for new inputs, must exist:
 //! `mkdir -p fuzz/corpus/hello_reader`):
-//! `cargo +nightly fuzz run hello_reader fuzz/corpus/hello_reader crates/hello/tests/captured`
+//! `cargo +nightly fuzz run hello_reader fuzz/corpus/hello_reader crates/hello/tests/hello/captured`
 
 #![no_main]
 

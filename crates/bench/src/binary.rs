@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Remedy where it is missing.
-pub const BUILD: &str = "build it with cargo build --release, or give --tidegate";
+pub const BUILD: &str = "build it with cargo build --profile dist, or give --tidegate";
 
 /// Where it should be: as given, or beside this program.
 pub fn path(given: Option<&Path>) -> PathBuf {

@@ -5,45 +5,30 @@ use crate::rows::{FULL_CONNECTION, INSPECTION_OF_REFUSAL, REFUSAL, REFUSAL_OF_FU
 use crate::summary::RowSummary;
 use serde::Serialize;
 use tidegate_lab::peers::Kind;
+use tidegate_stats::Verdict;
 
-/// One goal and its measured value, both as ratios.
+/// One goal: a figure that is to be at most its limit.
 #[derive(Clone, Debug, Serialize)]
 pub struct Goal {
-    /// Id of its row.
-    pub row: &'static str,
-    /// The two figures that are compared.
+    /// The figure.
     pub what: String,
-    /// The measured ratio.
+    /// The measured value.
     pub value: f64,
-    /// Highest ratio that meets the goal; a limit of 1 itself does not.
+    /// Highest value that meets the goal.
     pub limit: f64,
-    /// Whether the median meets the limit.
-    pub met: bool,
-    /// Whether the interval of the ratio contains the limit: then this run is not
-    /// conclusive, and the median decides.
-    pub close: bool,
+    /// Whether it is met, by the interval of the value.
+    pub verdict: Verdict,
 }
 
-/// The verdict on a goal as text; `close`: the interval contains the limit.
-pub fn verdict(met: bool, close: bool) -> &'static str {
-    match (met, close) {
-        (true, false) => "met",
-        (true, true) => "met, close: within the spread",
-        (false, false) => "MISSED",
-        (false, true) => "MISSED, close: within the spread",
+impl Goal {
+    /// Of a value with its interval.
+    pub fn at_most(limit: f64, what: String, value: f64, interval: (f64, f64)) -> Self {
+        Self { what, value, limit, verdict: Verdict::at_most(limit, interval) }
     }
 }
 
 /// Highest cost of a decision, in CPU nanoseconds.
 const DECISION_NS: f64 = 1000.0;
-
-impl Goal {
-    fn new(row: &'static str, what: String, value: f64, limit: f64, spread: (f64, f64)) -> Self {
-        // At 1 the gate must cost less; below 1 the limit itself is enough.
-        let met = if limit < 1.0 { value <= limit } else { value < limit };
-        Self { row, what, value, limit, met, close: spread.0 < limit && limit < spread.1 }
-    }
-}
 
 /// The goals for everything that was measured.
 pub fn of(rows: &[RowSummary], hellos: &[HelloCost], decisions: &[DecisionCost]) -> Vec<Goal> {
@@ -55,24 +40,24 @@ pub fn of(rows: &[RowSummary], hellos: &[HelloCost], decisions: &[DecisionCost])
     if let (Some(refusal), Some(full)) = (cost(REFUSAL), cost(FULL_CONNECTION)) {
         let spread = (refusal.lower_quartile / full.median, refusal.upper_quartile / full.median);
         let value = refusal.median / full.median;
-        let what = format!("refusal / full connection ({FULL_CONNECTION})");
-        goals.push(Goal::new(REFUSAL, what, value, REFUSAL_OF_FULL, spread));
+        let what = format!("{REFUSAL}: refusal / full connection ({FULL_CONNECTION})");
+        goals.push(Goal::at_most(REFUSAL_OF_FULL, what, value, spread));
     }
     if let Some(refusal) = cost(REFUSAL) {
         goals.extend(hellos.iter().map(|hello| {
             let share = |nanoseconds: f64| nanoseconds / 1e3 / refusal.median;
             let cost = hello.nanoseconds;
             let spread = (share(cost.lower_quartile), share(cost.upper_quartile));
-            let what = format!("reading the hello ({}) / refusal", hello.hello);
-            Goal::new(REFUSAL, what, share(cost.median), INSPECTION_OF_REFUSAL, spread)
+            let what = format!("{REFUSAL}: reading the hello ({}) / refusal", hello.hello);
+            Goal::at_most(INSPECTION_OF_REFUSAL, what, share(cost.median), spread)
         }));
     }
     goals.extend(decisions.iter().filter(|decision| decision.per_connection).map(|decision| {
         let of_limit = |nanoseconds: f64| nanoseconds / DECISION_NS;
         let cost = decision.nanoseconds;
         let spread = (of_limit(cost.lower_quartile), of_limit(cost.upper_quartile));
-        let what = format!("{} / 1 microsecond", decision.what);
-        Goal::new("decision", what, of_limit(cost.median), 1.0, spread)
+        let what = format!("decision: {} / 1 microsecond", decision.what);
+        Goal::at_most(1.0, what, of_limit(cost.median), spread)
     }));
     goals
 }
@@ -84,8 +69,8 @@ fn against_peers(summary: &RowSummary) -> Vec<Goal> {
         .into_iter()
         .filter_map(|(peer, limit)| {
             let ratio = summary.ratio(peer)?;
-            let what = format!("gate / {}", peer.title());
-            Some(Goal::new(summary.row.id, what, ratio.median, limit, (ratio.low, ratio.high)))
+            let what = format!("{}: gate / {}", summary.row.id, peer.title());
+            Some(Goal::at_most(limit, what, ratio.median, (ratio.low, ratio.high)))
         })
         .collect()
 }
@@ -109,10 +94,11 @@ mod tests {
     fn every_row_must_cost_less_than_both_peers_and_some_much_less() {
         let costs = [(Kind::Tide, 46.0), (Kind::Nginx, 46.0), (Kind::Haproxy, 100.0)];
         let goals = of(&[summary("full13-p256", &costs)], &[], &[]);
-        let verdicts: Vec<_> = goals.iter().map(|goal| (goal.limit, goal.met)).collect();
-        assert_eq!(verdicts, [(1.0, false), (0.45, false)]);
+        let verdicts: Vec<_> = goals.iter().map(|goal| (goal.limit, goal.verdict)).collect();
+        assert_eq!(verdicts, [(1.0, Verdict::Holds), (0.45, Verdict::DoesNotHold)]);
         let goals = of(&[summary("resumed13", &costs)], &[], &[]);
-        assert!(!goals[0].met && goals[1].met);
+        assert_eq!(goals[0].verdict, Verdict::Holds);
+        assert_eq!(goals[1].verdict, Verdict::Holds);
     }
 
     #[test]
@@ -124,7 +110,10 @@ mod tests {
         let hello =
             HelloCost { hello: "any", bytes: 200, nanoseconds: Summary::of(&[341.0]).unwrap() };
         let goals = of(&rows, &[hello], &[]);
-        assert_eq!(goals.iter().map(|goal| goal.met).collect::<Vec<_>>(), [true, false]);
+        assert_eq!(
+            goals.iter().map(|goal| goal.verdict).collect::<Vec<_>>(),
+            [Verdict::Holds, Verdict::DoesNotHold]
+        );
     }
 
     #[test]
@@ -136,17 +125,14 @@ mod tests {
         };
         let decisions = [decision(true, 999.0), decision(true, 1000.0), decision(false, 5000.0)];
         let goals = of(&[], &[], &decisions);
-        assert_eq!(goals.iter().map(|goal| goal.met).collect::<Vec<_>>(), [true, false]);
+        assert_eq!(
+            goals.iter().map(|goal| goal.verdict).collect::<Vec<_>>(),
+            [Verdict::Holds, Verdict::DoesNotHold]
+        );
     }
 
     #[test]
     fn figures_that_were_not_measured_have_no_goal() {
         assert!(of(&[summary("refused", &[(Kind::Nginx, 20.0)])], &[], &[]).is_empty());
-    }
-
-    #[test]
-    fn a_goal_is_close_if_its_interval_contains_the_limit() {
-        assert!(Goal::new("r", String::new(), 0.44, 0.45, (0.43, 0.46)).close);
-        assert!(!Goal::new("r", String::new(), 0.44, 0.45, (0.43, 0.449)).close);
     }
 }

@@ -22,7 +22,7 @@ mod windows;
 
 use args::Args;
 use clap::Parser;
-use report::Verdict;
+use report::Ending;
 use std::process::ExitCode;
 
 /// Runs the program; returns its exit code.
@@ -45,7 +45,7 @@ pub fn main() -> ExitCode {
 }
 
 /// Measures servers: the gate and its peers.
-fn gate(args: &Args) -> anyhow::Result<Verdict> {
+fn gate(args: &Args) -> anyhow::Result<Ending> {
     let report = run::run(args)?;
     report.write(&args.out)?;
     print!("{}", table::render(&report, args.normalise));
@@ -54,7 +54,7 @@ fn gate(args: &Args) -> anyhow::Result<Verdict> {
 }
 
 /// Measures load generators: `tidegate load` and its peers.
-fn load(args: &generators::Args) -> anyhow::Result<Verdict> {
+fn load(args: &generators::Args) -> anyhow::Result<Ending> {
     let report = generators::run(args)?;
     report.write(&args.out)?;
     print!("{}", generators::render(&report));

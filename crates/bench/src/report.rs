@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::path::Path;
 use tidegate_lab::CorePair;
 use tidegate_lab::peers::Kind;
-use tidegate_stats::Summary;
+use tidegate_stats::{Summary, Verdict};
 
 /// Name of the file within the output folder.
 pub const FILE: &str = "bench.json";
@@ -48,7 +48,7 @@ pub struct Report {
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Ending {
     /// No goal is missed beyond what the spread explains.
     Met,
     /// A goal is missed, and its interval does not contain the limit.
@@ -57,11 +57,10 @@ pub enum Verdict {
     Failed,
 }
 
-impl Verdict {
-    /// The verdict on a run; `goals`: whether each is met, and whether its interval contains
-    /// the limit. A failed measurement comes before a missed goal.
-    pub fn on(failed: bool, mut goals: impl Iterator<Item = (bool, bool)>) -> Self {
-        match goals.any(|(met, close)| !met && !close) {
+impl Ending {
+    /// How a run ends with these goals. A failed measurement comes before a missed goal.
+    pub fn on(failed: bool, mut goals: impl Iterator<Item = Verdict>) -> Self {
+        match goals.any(|verdict| verdict == Verdict::DoesNotHold) {
             _ if failed => Self::Failed,
             true => Self::Missed,
             false => Self::Met,
@@ -80,10 +79,10 @@ impl Verdict {
 
 impl Report {
     /// How the run ended.
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> Ending {
         let nothing = self.windows.is_empty() && self.hellos.is_empty();
         let failed = self.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.failed);
-        Verdict::on(nothing || failed, self.goals.iter().map(|goal| (goal.met, goal.close)))
+        Ending::on(nothing || failed, self.goals.iter().map(|goal| goal.verdict))
     }
 
     /// Writes the result as JSON.
@@ -104,15 +103,16 @@ mod tests {
 
     #[test]
     fn a_missed_goal_is_an_exit_code_of_1_unless_it_is_within_the_spread() {
-        let code = |goals: &[(bool, bool)]| Verdict::on(false, goals.iter().copied()).code();
+        use Verdict::{DoesNotHold, Holds, Undecided};
+        let code = |goals: &[Verdict]| Ending::on(false, goals.iter().copied()).code();
         assert_eq!(code(&[]), 0);
-        assert_eq!(code(&[(true, false), (true, true), (false, true)]), 0);
-        assert_eq!(code(&[(true, false), (false, true), (false, false)]), 1);
+        assert_eq!(code(&[Holds, Undecided]), 0);
+        assert_eq!(code(&[Holds, Undecided, DoesNotHold]), 1);
     }
 
     #[test]
     fn a_failed_measurement_comes_before_a_missed_goal() {
-        assert_eq!(Verdict::on(true, [(false, false)].into_iter()).code(), 3);
-        assert_eq!(Verdict::on(true, std::iter::empty()).code(), 3);
+        assert_eq!(Ending::on(true, [Verdict::DoesNotHold].into_iter()).code(), 3);
+        assert_eq!(Ending::on(true, std::iter::empty()).code(), 3);
     }
 }

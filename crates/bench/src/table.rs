@@ -1,8 +1,8 @@
 //! The result as text.
 
-use crate::goals::{Goal, verdict};
+use crate::goals::Goal;
 use crate::in_process::HelloCost;
-use crate::report::{Report, Verdict};
+use crate::report::{Ending, Report};
 use crate::summary::{Cell, HELD, RowSummary};
 use crate::windows::Window;
 use std::fmt::Write;
@@ -113,15 +113,13 @@ fn goals(text: &mut String, goals: &[Goal]) {
     }
     text.push_str("\nGoals\n");
     for goal in goals {
-        let sign = if goal.limit < 1.0 { "at most" } else { "below" };
-        let verdict = verdict(goal.met, goal.close);
+        let verdict = goal.verdict.words();
         let value = if goal.limit < 0.1 {
             format!("{:.4}", goal.value)
         } else {
             format!("{:.2}", goal.value)
         };
-        put!(text, "  {:16}{:56}", goal.row, goal.what);
-        put!(text, "{value:>7}  {sign} {:.2}: {verdict}\n", goal.limit);
+        put!(text, "  {:72}{value:>7}  at most {:.2}: {verdict}\n", goal.what, goal.limit);
     }
 }
 
@@ -169,9 +167,9 @@ fn remarks(text: &mut String, report: &Report) {
         put!(text, "driver {:.0} % (100 on an idle machine)\n", 100.0 * driver.median);
     }
     text.push_str(match report.verdict() {
-        Verdict::Met if report.goals.is_empty() => "no goals: the gate was not measured\n",
-        Verdict::Met => "no goal is missed by more than the spread\n",
-        Verdict::Missed => "a goal is missed\n",
-        Verdict::Failed => "the run failed: see the remarks above\n",
+        Ending::Met if report.goals.is_empty() => "no goals: the gate was not measured\n",
+        Ending::Met => "no goal is missed by more than the spread\n",
+        Ending::Missed => "a goal is missed\n",
+        Ending::Failed => "the run failed: see the remarks above\n",
     });
 }

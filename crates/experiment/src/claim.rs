@@ -5,19 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a run shows of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Verdict {
-    /// The whole interval of the evidence agrees with the claim.
-    #[serde(rename = "holds")]
-    Holds,
-    /// The whole interval contradicts it.
-    #[serde(rename = "does not hold")]
-    DoesNotHold,
-    /// The run cannot tell: the interval contains the limit, or the data are missing.
-    #[serde(rename = "undecided")]
-    Undecided,
-}
+pub use tidegate_stats::Verdict;
 
 /// A claim and the evidence for or against it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,14 +20,4 @@ pub struct Claim {
     pub verdict: Verdict,
     /// The figures by name, with their unit in the name.
     pub evidence: BTreeMap<String, Value>,
-}
-
-impl From<tidegate_stats::Verdict> for Verdict {
-    fn from(verdict: tidegate_stats::Verdict) -> Self {
-        match verdict {
-            tidegate_stats::Verdict::Met => Self::Holds,
-            tidegate_stats::Verdict::Missed => Self::DoesNotHold,
-            tidegate_stats::Verdict::Close => Self::Undecided,
-        }
-    }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tidegate_config::check_page;
 
-/// `TIDEGATE_BLESS=1 cargo test -p tidegate-study --test reference` writes the page anew.
+/// `TIDEGATE_BLESS=1 cargo test -p tidegate-experiment --test reference` writes the page anew.
 #[test]
 fn the_reference_page_is_what_the_source_declares() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/studies/reference.md");

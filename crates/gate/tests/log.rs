@@ -1,5 +1,6 @@
 //! What the operator reads in the log.
 
+#[path = "gate/common/mod.rs"]
 mod common;
 
 use common::plain::{clear_gate, connect_plain};

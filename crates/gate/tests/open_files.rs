@@ -1,5 +1,6 @@
 //! The limit on open files. It is one for the whole process, so there is one test only.
 
+#[path = "gate/common/mod.rs"]
 mod common;
 
 use common::*;

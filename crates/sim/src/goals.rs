@@ -47,7 +47,7 @@ pub enum Goal {
 
 /// A goal in a run, and its result.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Verdict {
+pub struct Assessment {
     /// The goal.
     pub goal: Goal,
     /// The run's value, in the goal's unit; NaN: it has none.
@@ -216,7 +216,7 @@ pub fn assess(
     run: &Evaluated,
     others: &[&Evaluated],
     seeds: u64,
-) -> Vec<Verdict> {
+) -> Vec<Assessment> {
     Goal::ALL
         .into_iter()
         .filter(|goal| goal.applies(scenario, run.load))
@@ -229,7 +229,7 @@ pub fn assess(
                 _ => 0.0,
             };
             let rival = best.map(|best| best.policy.clone());
-            Verdict { goal, value, met: (min..=max + chance).contains(&value), rival }
+            Assessment { goal, value, met: (min..=max + chance).contains(&value), rival }
         })
         .collect()
 }
@@ -294,7 +294,7 @@ mod tests {
         scenario: &Scenario,
         run: &Evaluated,
         others: &[&Evaluated],
-    ) -> Option<Verdict> {
+    ) -> Option<Assessment> {
         assess(scenario, run, others, 1).into_iter().find(|verdict| verdict.goal == goal)
     }
 

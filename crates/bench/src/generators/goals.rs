@@ -1,10 +1,9 @@
 //! The goals of the load generator, and whether a run met them.
 
-use serde::Serialize;
-
 use super::customers::{Customers, Kept, Memory, NEAR};
 use super::row::Row;
 use super::tool::Tool;
+use crate::goals::Goal;
 
 /// The generators that Tidegate must not cost more than.
 pub const PEERS: [Tool; 2] = [Tool::Wrk, Tool::H2load];
@@ -15,37 +14,14 @@ const RATE: f64 = 0.01;
 /// Use of the processor up to which the rate must be kept.
 const USE: f64 = 0.8;
 
-/// One goal.
-#[derive(Clone, Debug, Serialize)]
-pub struct Goal {
-    /// The figure.
-    pub what: String,
-    /// The measured value.
-    pub value: f64,
-    /// Highest value that meets the goal.
-    pub limit: f64,
-    /// Whether the value is within the limit.
-    pub met: bool,
-    /// Whether the interval of a ratio contains the limit: then this run is not
-    /// conclusive, and the median decides.
-    pub close: bool,
-}
-
 /// The goals for what was measured.
 pub fn of(rows: &[Row], memory: &[Memory], rates: &[Kept]) -> Vec<Goal> {
-    let goal = |what: String, value: f64, limit: f64| Goal {
-        what,
-        value,
-        limit,
-        met: value <= limit,
-        close: false,
-    };
+    let goal = |what, value, limit| Goal::at_most(limit, what, value, (value, value));
     let mut goals = Vec::new();
     for row in rows {
         for (peer, ratio) in row.against.iter().filter(|(peer, _)| PEERS.contains(peer)) {
             let what = format!("{}: CPU of tidegate / {}", row.work.id(), peer.name());
-            let close = ratio.low < 1.0 && 1.0 < ratio.high;
-            goals.push(Goal { close, ..goal(what, ratio.median, 1.0) });
+            goals.push(Goal::at_most(1.0, what, ratio.median, (ratio.low, ratio.high)));
         }
     }
     for memory in memory {

@@ -6,11 +6,12 @@ use anyhow::Context;
 use serde::Serialize;
 
 use super::customers::{Kept, Memory};
-use super::goals::{self, Goal};
+use super::goals;
 use super::row::Row;
 use super::tool::Tool;
+use crate::goals::Goal;
 use crate::machine::Machine;
-use crate::report::Verdict;
+use crate::report::Ending;
 
 /// Name of the file within the output folder.
 pub const FILE: &str = "load.json";
@@ -62,9 +63,9 @@ impl Report {
     }
 
     /// How the run ended.
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> Ending {
         let goals = self.goals();
-        Verdict::on(!self.failed.is_empty(), goals.iter().map(|goal| (goal.met, goal.close)))
+        Ending::on(!self.failed.is_empty(), goals.iter().map(|goal| goal.verdict))
     }
 
     /// Writes the result as JSON.

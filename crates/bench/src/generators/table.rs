@@ -7,7 +7,6 @@ use tidegate_stats::{Ratio, Summary};
 use super::goals::PEERS;
 use super::report::Report;
 use super::tool::Tool;
-use crate::goals::verdict;
 
 /// Width of the first column.
 const TITLE: usize = 32;
@@ -29,7 +28,7 @@ pub fn render(report: &Report) -> String {
         } else {
             2
         };
-        let verdict = verdict(goal.met, goal.close);
+        let verdict = goal.verdict.words();
         let (value, limit) = (goal.value, goal.limit);
         put(format_args!("  {:64}", goal.what));
         put(format_args!("{value:>9.digits$}  at most {limit:.digits$}: {verdict}\n"));

@@ -40,8 +40,9 @@ pub fn evaluate(summary: &Summary) -> Vec<Goal> {
 /// decide.
 pub fn is_close(summary: &Summary, multiple: f64) -> bool {
     let Some(point) = summary.point(ASSESSED, multiple) else { return false };
-    let response = || response(point, summary).is_some_and(|goal| goal.verdict == Verdict::Close);
-    goodput(point, summary).verdict == Verdict::Close || multiple == 4.0 && response()
+    let response =
+        || response(point, summary).is_some_and(|goal| goal.verdict == Verdict::Undecided);
+    goodput(point, summary).verdict == Verdict::Undecided || multiple == 4.0 && response()
 }
 
 /// The interval of a share of the peak.
@@ -66,9 +67,9 @@ fn goodput_interval(point: &Point, summary: &Summary) -> (f64, f64) {
 fn undisturbed(goal: Goal, points: &[&Point]) -> Goal {
     let what = |point: &&Point| Some(format!("at {}× {}", point.multiple, point.disturbance()?));
     match points.iter().map(what).collect::<Option<Vec<_>>>() {
-        Some(disturbances) if goal.verdict == Verdict::Missed && !disturbances.is_empty() => {
+        Some(disturbances) if goal.verdict == Verdict::DoesNotHold && !disturbances.is_empty() => {
             let measured = format!("{}; but {}", goal.measured, disturbances.join(", "));
-            Goal::new(goal.text, measured, Verdict::Close)
+            Goal::new(goal.text, measured, Verdict::Undecided)
         }
         _ => goal,
     }
@@ -188,10 +189,10 @@ fn driver_keeps_up(curve: &[&Point]) -> Goal {
     let late: Vec<_> = curve.iter().filter(|p| p.driver_saturated).map(|p| p.multiple).collect();
     let late: Vec<_> = late.iter().map(|multiple| format!("{multiple}×")).collect();
     let (measured, verdict) = match late.is_empty() {
-        true => ("at every load".into(), Verdict::Met),
+        true => ("at every load".into(), Verdict::Holds),
         false => (
             format!("saturated at {}: these figures are not the server's", late.join(", ")),
-            Verdict::Close,
+            Verdict::Undecided,
         ),
     };
     Goal::new("the driver keeps the offered load".into(), measured, verdict)
@@ -222,7 +223,7 @@ mod tests {
     }
 
     fn missed(four: Point) -> Vec<String> {
-        not(Verdict::Met, &summary(four))
+        not(Verdict::Holds, &summary(four))
     }
 
     fn not(verdict: Verdict, summary: &Summary) -> Vec<String> {
@@ -292,7 +293,7 @@ mod tests {
         };
         let missed = |four: Point| {
             let goals = evaluate(&summary(four)).into_iter();
-            goals.filter(|goal| goal.verdict == Verdict::Missed).count()
+            goals.filter(|goal| goal.verdict == Verdict::DoesNotHold).count()
         };
         assert_eq!(missed(bad.clone()), 3);
         assert_eq!(missed(Point { others_use: 0.3, ..bad.clone() }), 0);
@@ -301,16 +302,16 @@ mod tests {
         both.points.push(Point { policy: "tide".into(), multiple: 1.0, ..bad.clone() });
         let goals = evaluate(&both);
         let complete = goals.iter().find(|goal| goal.text.contains("98 %")).unwrap();
-        assert_eq!(complete.verdict, Verdict::Missed, "nothing disturbed the other point");
+        assert_eq!(complete.verdict, Verdict::DoesNotHold, "nothing disturbed the other point");
         let refused = Point { others_use: 0.3, returning_refused: 1, ..bad };
         assert_eq!(missed(refused), 1, "a refusal is the gate's, whatever else runs");
         let mut at_half = summary(GOOD);
         at_half.points[0].refused_per_s = 3.0;
-        assert_eq!(not(Verdict::Met, &at_half).len(), 1);
+        assert_eq!(not(Verdict::Holds, &at_half).len(), 1);
         at_half.points[0].others_use = 0.5;
         let verdicts: Vec<_> = evaluate(&at_half).iter().map(|goal| goal.verdict).collect();
         assert!(
-            !verdicts.contains(&Verdict::Missed),
+            !verdicts.contains(&Verdict::DoesNotHold),
             "half the capacity was not there: {verdicts:?}"
         );
     }
@@ -359,10 +360,10 @@ mod tests {
 
     #[test]
     fn a_share_within_the_scatter_of_the_baselines_is_close_and_no_error() {
-        assert_eq!(goodput_of(&noisy([0.93, 0.92])), Verdict::Close);
-        assert_eq!(goodput_of(&noisy([0.97, 0.98])), Verdict::Close);
-        assert_eq!(goodput_of(&noisy([0.5, 0.5])), Verdict::Missed);
-        assert_eq!(goodput_of(&noisy([1.5, 1.5])), Verdict::Met);
+        assert_eq!(goodput_of(&noisy([0.93, 0.92])), Verdict::Undecided);
+        assert_eq!(goodput_of(&noisy([0.97, 0.98])), Verdict::Undecided);
+        assert_eq!(goodput_of(&noisy([0.5, 0.5])), Verdict::DoesNotHold);
+        assert_eq!(goodput_of(&noisy([1.5, 1.5])), Verdict::Holds);
         assert!(!super::super::summary::any_missed(&evaluate(&noisy([0.93, 0.92]))));
         assert!(super::super::summary::any_missed(&evaluate(&noisy([0.5, 0.5]))));
     }
@@ -386,8 +387,8 @@ mod tests {
 
     #[test]
     fn a_ratio_of_response_times_is_missed_only_if_all_of_its_interval_is() {
-        assert_eq!(responses([6.0, 6.5, 6.0, 7.0, 6.5, 6.0]), Verdict::Met);
-        assert_eq!(responses([6.0, 6.5, 60.0, 64.0, 6.5, 6.0]), Verdict::Close);
-        assert_eq!(responses([60.0, 65.0, 60.0, 64.0, 65.0, 60.0]), Verdict::Missed);
+        assert_eq!(responses([6.0, 6.5, 6.0, 7.0, 6.5, 6.0]), Verdict::Holds);
+        assert_eq!(responses([6.0, 6.5, 60.0, 64.0, 6.5, 6.0]), Verdict::Undecided);
+        assert_eq!(responses([60.0, 65.0, 60.0, 64.0, 65.0, 60.0]), Verdict::DoesNotHold);
     }
 }

@@ -15,7 +15,7 @@ pub fn page(summary: &Summary) -> String {
         (curves(summary))
         h2 { "Goals" }
         (goals(&summary.goals))
-        @if summary.goals.iter().any(|goal| goal.verdict == Verdict::Close) {
+        @if summary.goals.iter().any(|goal| goal.verdict == Verdict::Undecided) {
             p { "≈ close: the spread of this run contains the limit, so it shows neither that the goal is met nor that it is missed." }
         }
         @for remark in &summary.remarks { p { (remark) } }
@@ -166,9 +166,9 @@ fn goals(goals: &[Goal]) -> Markup {
     html! { ul.goals { @for goal in goals {
         li {
             @match goal.verdict {
-                Verdict::Met => span.mark-met { "✓" },
-                Verdict::Close => span.mark-close title="close: within the spread of this run" { "≈" },
-                Verdict::Missed => span.mark-missed { "✗" },
+                Verdict::Holds => span.mark-met { "✓" },
+                Verdict::Undecided => span.mark-close title="close: within the spread of this run" { "≈" },
+                Verdict::DoesNotHold => span.mark-missed { "✗" },
             }
             span { (goal.text) } em { (goal.measured) }
         }
@@ -251,7 +251,7 @@ mod tests {
             capacity_sessions_per_s: 100.0,
             peak_completed_per_s: 100.0,
             points,
-            goals: vec![Goal::new("a <b> goal".into(), "1".into(), Verdict::Met)],
+            goals: vec![Goal::new("a <b> goal".into(), "1".into(), Verdict::Holds)],
             ..Summary::default()
         }
     }

@@ -130,13 +130,13 @@ pub struct Goal {
 
 impl Goal {
     pub fn new(text: String, measured: String, verdict: Verdict) -> Self {
-        Self { text, measured, met: verdict != Verdict::Missed, verdict }
+        Self { text, measured, met: verdict != Verdict::DoesNotHold, verdict }
     }
 }
 
 /// Whether a goal is missed by more than the spread of the run.
 pub fn any_missed(goals: &[Goal]) -> bool {
-    goals.iter().any(|goal| goal.verdict == Verdict::Missed)
+    goals.iter().any(|goal| goal.verdict == Verdict::DoesNotHold)
 }
 
 /// The conditions of the run.

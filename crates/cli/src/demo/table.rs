@@ -50,9 +50,9 @@ pub fn row(p: &Point, share_of_peak: f64) -> String {
 
 fn goal_line(goal: &Goal) -> String {
     let mark = match goal.verdict {
-        Verdict::Met => "met   ",
-        Verdict::Close => "close ",
-        Verdict::Missed => "MISSED",
+        Verdict::Holds => "met   ",
+        Verdict::Undecided => "close ",
+        Verdict::DoesNotHold => "MISSED",
     };
     format!("{mark}  {}: {}\n", goal.text, goal.measured)
 }

@@ -5,7 +5,7 @@
 
 use jiff::Timestamp;
 use maud::{Markup, PreEscaped, html};
-use tidegate_load::{Summary, Verdict};
+use tidegate_load::{Summary, ThresholdResult};
 
 use super::results::outcome;
 
@@ -93,7 +93,8 @@ impl Case {
 
 /// The test cases of a run, and what it says of failures that are no failed case.
 fn cases(run: &Summary) -> (Vec<Case>, String) {
-    let judges = |verdict: &Verdict| LIMIT_FAILURES.iter().any(|it| verdict.metric.ends_with(it));
+    let judges =
+        |verdict: &ThresholdResult| LIMIT_FAILURES.iter().any(|it| verdict.metric.ends_with(it));
     let judged = run.thresholds.iter().any(judges);
     let mut notes = String::new();
     let mut allowed = |case: &str, end: End| match end {
@@ -142,7 +143,7 @@ fn of_run(run: &Summary) -> End {
     }
 }
 
-fn threshold(verdict: &Verdict) -> Case {
+fn threshold(verdict: &ThresholdResult) -> Case {
     let name = format!("{} {}", verdict.metric, limit(verdict));
     let shown = shown(verdict);
     let end = if verdict.met { End::Passed } else { End::Failed(shown.clone(), shown) };
@@ -150,13 +151,13 @@ fn threshold(verdict: &Verdict) -> Case {
 }
 
 /// The figure with its limit.
-fn shown(verdict: &Verdict) -> String {
+fn shown(verdict: &ThresholdResult) -> String {
     let relation = if verdict.is_lower_bound { "more than" } else { "was" };
     let value = verdict.value.map_or("no data".to_owned(), |value| format!("{value:.3}"));
     format!("{} {relation} {value}, must be {}", verdict.metric, limit(verdict))
 }
 
-fn limit(verdict: &Verdict) -> String {
+fn limit(verdict: &ThresholdResult) -> String {
     match (verdict.min, verdict.max) {
         (Some(min), Some(max)) => format!("{min} to {max}"),
         (Some(min), None) => format!("at least {min}"),

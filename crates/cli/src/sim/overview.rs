@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use tidegate_sim::goals::{Goal, Unit, Verdict, assess};
+use tidegate_sim::goals::{Assessment, Goal, Unit, assess};
 use tidegate_sim::{Evaluated, Measure, Scenario};
 
 use super::results::Results;
@@ -48,7 +48,7 @@ pub struct Reached<'s> {
 pub struct Of<'s> {
     pub scenario: &'s Scenario,
     pub load: f64,
-    pub verdict: Verdict,
+    pub verdict: Assessment,
 }
 
 /// One for each policy, in the order of the request.

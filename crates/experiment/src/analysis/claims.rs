@@ -66,7 +66,7 @@ fn claim(rule: &ClaimRule, of: Option<(&str, &str)>, runs: &[Run], load: Option<
             for (name, value) in [("mean", estimate.value), ("low_95", low), ("high_95", high)] {
                 evidence.insert(name.into(), json!(value));
             }
-            verdict(rule, (low, high))
+            Verdict::within(rule.at_least, rule.at_most, (low, high))
         }
         None => {
             if let [only] = values[..] {
@@ -81,22 +81,6 @@ fn claim(rule: &ClaimRule, of: Option<(&str, &str)>, runs: &[Run], load: Option<
         of.map_or_else(|| rule.id.clone(), |(_, level)| format!("{}-{}", rule.id, slug(level)));
     let (source, text) = (rule.source.clone(), rule.text.clone());
     Claim { id, source, text, verdict, evidence }
-}
-
-/// The verdict of an interval between the limits: it holds if both ends keep them, and does not
-/// hold if the whole interval is beyond one of them.
-fn verdict(rule: &ClaimRule, interval: (f64, f64)) -> Verdict {
-    use tidegate_stats::Verdict as Limit;
-    let least = rule.at_least.map(|limit| Limit::at_least(limit, interval));
-    let most = rule.at_most.map(|limit| Limit::at_most(limit, interval));
-    let all = || least.into_iter().chain(most);
-    if all().any(|limit| limit == Limit::Missed) {
-        Verdict::DoesNotHold
-    } else if all().all(|limit| limit == Limit::Met) {
-        Verdict::Holds
-    } else {
-        Verdict::Undecided
-    }
 }
 
 /// Lower-case letters and digits of a level, with hyphens for others.

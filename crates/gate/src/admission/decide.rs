@@ -60,7 +60,7 @@ impl Standing {
 }
 
 /// The decision.
-pub enum Verdict {
+pub enum Admission {
     /// Of an active session: admit.
     Admit(Admitted),
     /// A new session: queue it until the budget admits it.
@@ -100,20 +100,20 @@ pub struct Decider {
 
 impl Decider {
     /// Decides on a connection of this prefix by its hello.
-    pub fn decide(&self, hello: &ClientHello, prefix: Prefix) -> Verdict {
+    pub fn decide(&self, hello: &ClientHello, prefix: Prefix) -> Admission {
         let CoreContext { shared, counters, .. } = &*self.context;
         let most_identities = self.context.config.limits.ticket_identities;
         let now = unix_now();
         let class = classify(&self.offer, &self.keyring, hello, most_identities, now);
         if class.claims.is_some() && self.seen.borrow().has(hello.random()) {
             counters.tickets[TicketFate::Copied].add(1);
-            return Verdict::CloseCopy;
+            return Admission::CloseCopy;
         }
         if let Some(admitted) = self.admit_returning(&class, prefix) {
             self.seen.borrow_mut().note(hello.random());
             counters.admitted[Class::Returning].add(1);
             shared.controller().returning(shared.now());
-            return Verdict::Admit(admitted);
+            return Admission::Admit(admitted);
         }
         // No handshake with a hello without common terms can succeed, so it must not use
         // up a place in the queue.
@@ -122,17 +122,17 @@ impl Decider {
                 let new = NewSession::Tls(terms, class.server_name, class.unusable_name);
                 self.decide_new(new, prefix)
             }
-            Err(alert) => Verdict::Reject(alert),
+            Err(alert) => Admission::Reject(alert),
         }
     }
 
     /// Decides on a new session.
-    pub fn decide_new(&self, new: NewSession, prefix: Prefix) -> Verdict {
+    pub fn decide_new(&self, new: NewSession, prefix: Prefix) -> Admission {
         if !self.context.places.has_place(prefix, Kind::Queued) {
             self.context.counters.refused[Class::New].add(1);
-            return Verdict::Refuse;
+            return Admission::Refuse;
         }
-        Verdict::Queue(new)
+        Admission::Queue(new)
     }
 
     /// Whether the next new session is admitted, given what is in flight at this moment

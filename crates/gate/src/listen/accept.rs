@@ -1,7 +1,7 @@
 //! The accept loops of a core: accept a connection, read its first flight, decide on it,
 //! and begin its task, queue it or close it.
 
-use crate::admission::decide::{Decider, NewSession, Verdict};
+use crate::admission::decide::{Admission, Decider, NewSession};
 use crate::admission::dispatcher::{Begin, Dispatcher};
 use crate::alerts;
 use crate::connection::task::Tasks;
@@ -170,28 +170,28 @@ impl Acceptor {
         };
         let bytes = || reader.into_bytes(hello.as_ref());
         match verdict {
-            Verdict::Admit(admitted) => {
+            Admission::Admit(admitted) => {
                 match self.dispatcher.take_place(prefix, PlaceKind::Unproven) {
                     Some(place) => (self.begin)(arrival, bytes(), admitted, place),
                     None => self.close_without_place(arrival),
                 }
             }
-            Verdict::Queue(new) => match self.dispatcher.take_place(prefix, PlaceKind::Queued) {
+            Admission::Queue(new) => match self.dispatcher.take_place(prefix, PlaceKind::Queued) {
                 Some(place) => {
                     let begin = self.begin.clone();
                     self.dispatcher.enqueue(arrival, bytes(), new, place, begin);
                 }
                 None => self.close_without_place(arrival),
             },
-            Verdict::Refuse => {
+            Admission::Refuse => {
                 counters.end(End::TooMany);
                 refusal::refuse(self.context.config.admission.refuse, arrival);
             }
-            Verdict::CloseCopy => {
+            Admission::CloseCopy => {
                 counters.end(End::CopiedHello);
                 refusal::reset(arrival);
             }
-            Verdict::Reject(alert) => {
+            Admission::Reject(alert) => {
                 counters.handshakes_failed[Kind::Full].add(1);
                 counters.end(End::HandshakeFailed);
                 arrival.ends(Outcome::Broken);

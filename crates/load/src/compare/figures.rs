@@ -8,7 +8,7 @@ use tidegate_stats::{
 
 use super::window::Window;
 use crate::result::series::Stretch;
-use crate::result::verdict::FewAnswers;
+use crate::result::threshold_result::FewAnswers;
 
 /// Stretches shorter than this follow from each other in ways that a few dozen of them do not
 /// show …

@@ -20,7 +20,7 @@ pub(crate) mod window;
 use serde::Serialize;
 use tidegate_stats::{Difference, Estimate, Inconclusive, holm};
 
-pub use crate::result::verdict::FewAnswers;
+pub use crate::result::threshold_result::FewAnswers;
 pub use figures::Unit;
 use figures::{Figure, Worse};
 pub use power::Power;
@@ -78,7 +78,7 @@ pub struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub power: Option<Power>,
     /// What to make of it.
-    pub verdict: Verdict,
+    pub verdict: Change,
     /// The difference with its error.
     #[serde(skip)]
     difference: Option<Difference>,
@@ -108,7 +108,7 @@ pub struct Tested {
 /// What to make of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum Change {
     /// Nothing that chance does not explain.
     NoDifference,
     /// Significantly better in the second set.
@@ -154,8 +154,8 @@ pub fn compare(
             *value = beyond.next().expect("as many as were tested");
         }
         row.verdict = verdict(figure, tested);
-        if row.drifts && row.verdict == Verdict::NoDifference {
-            (row.tested, row.verdict) = (None, Verdict::Undecided);
+        if row.drifts && row.verdict == Change::NoDifference {
+            (row.tested, row.verdict) = (None, Change::Undecided);
             row.undecided_because = Some(reason(Inconclusive::Correlated).to_owned());
         }
     }
@@ -178,7 +178,7 @@ pub fn compare(
 impl Comparison {
     /// Whether any figure is significantly worse, by more than is allowed.
     pub fn is_worse(&self) -> bool {
-        self.rows.iter().any(|row| row.verdict == Verdict::Worse)
+        self.rows.iter().any(|row| row.verdict == Change::Worse)
     }
 
     /// Figures that were named and could not be tested.
@@ -225,7 +225,7 @@ fn row(figure: &Figure, a: &[SavedRun], b: &[SavedRun], worse_by: f64) -> Row {
         undecided_because,
         few,
         power: None,
-        verdict: Verdict::Undecided,
+        verdict: Change::Undecided,
         difference,
         drifts,
     }
@@ -244,17 +244,17 @@ fn reason(inconclusive: Inconclusive) -> &'static str {
     }
 }
 
-fn verdict(figure: &Figure, tested: &Tested) -> Verdict {
+fn verdict(figure: &Figure, tested: &Tested) -> Change {
     let rises = tested.value > 0.0;
     match figure.worse {
-        _ if tested.p >= SIGNIFICANCE => Verdict::NoDifference,
-        None => Verdict::Different,
-        Some(worse) if (worse == Worse::Higher) != rises => Verdict::Better,
+        _ if tested.p >= SIGNIFICANCE => Change::NoDifference,
+        None => Change::Different,
+        Some(worse) if (worse == Worse::Higher) != rises => Change::Better,
         // One-sided, so at half of it.
         Some(_) if tested.p_beyond_allowed.is_some_and(|p| p >= SIGNIFICANCE / 2.0) => {
-            Verdict::WorseWithinAllowed
+            Change::WorseWithinAllowed
         }
-        Some(_) => Verdict::Worse,
+        Some(_) => Change::Worse,
     }
 }
 
@@ -341,10 +341,9 @@ mod tests {
         runs.flat_map(|(&mean, seed)| read(&saved(seed, &seconds(mean)))).collect()
     }
 
-    fn verdicts(comparison: &Comparison) -> Vec<(&str, Verdict)> {
+    fn verdicts(comparison: &Comparison) -> Vec<(&str, Change)> {
         let rows = comparison.rows.iter();
-        let differing =
-            rows.filter(|row| row.verdict != Verdict::NoDifference && row.few.is_none());
+        let differing = rows.filter(|row| row.verdict != Change::NoDifference && row.few.is_none());
         differing.map(|row| (row.figure, row.verdict)).collect()
     }
 
@@ -369,10 +368,10 @@ mod tests {
         let (slow, fast) = (runs(1, &[30, 30, 31]), runs(9, &[44, 45, 45]));
         let better = compare(&slow, &fast, 0.0);
         let throughput = ["completed_per_s", "requests_per_s", "completed_ratio"];
-        assert_eq!(verdicts(&better), throughput.map(|name| (name, Verdict::Better)));
+        assert_eq!(verdicts(&better), throughput.map(|name| (name, Change::Better)));
         assert!(!better.is_worse());
         let worse = compare(&fast, &slow, 0.0);
-        assert_eq!(verdicts(&worse), throughput.map(|name| (name, Verdict::Worse)));
+        assert_eq!(verdicts(&worse), throughput.map(|name| (name, Change::Worse)));
         assert!(worse.is_worse());
     }
 
@@ -383,7 +382,7 @@ mod tests {
         assert!(compare(&before, &after, 0.0).is_worse());
         assert!(compare(&before, &after, 0.01).is_worse());
         let allowed = compare(&before, &after, 0.2);
-        assert_eq!(verdicts(&allowed)[0], ("completed_per_s", Verdict::WorseWithinAllowed));
+        assert_eq!(verdicts(&allowed)[0], ("completed_per_s", Change::WorseWithinAllowed));
         assert!(!allowed.is_worse());
     }
 
@@ -392,7 +391,7 @@ mod tests {
         // ±1 in turn: error² = 10 / (10·9) each, t = 10 / √(2/9) = 21.
         let comparison = compare(&runs(1, &[30]), &runs(9, &[40]), 0.0);
         assert_eq!(comparison.test, "Welch's t on batch means within one run each");
-        assert_eq!(verdicts(&comparison)[0], ("completed_per_s", Verdict::Better));
+        assert_eq!(verdicts(&comparison)[0], ("completed_per_s", Change::Better));
         assert!(comparison.notes.iter().any(|note| note.starts_with("one run each")));
         let tested = comparison.rows[0].tested.as_ref().unwrap();
         // t(18, 97.5 %) = 2.101.
@@ -406,21 +405,21 @@ mod tests {
         let several = runs(1, &[30, 31, 30, 31]);
         let comparison = compare(&several, &runs(9, &[50]), 0.0);
         assert_eq!(comparison.test, "Student's t of one run against 4, taken to spread alike");
-        assert_eq!(verdicts(&comparison)[0], ("completed_per_s", Verdict::Better));
+        assert_eq!(verdicts(&comparison)[0], ("completed_per_s", Change::Better));
         let reversed = compare(&runs(9, &[50]), &several, 0.0);
-        assert_eq!(verdicts(&reversed)[0], ("completed_per_s", Verdict::Worse));
+        assert_eq!(verdicts(&reversed)[0], ("completed_per_s", Change::Worse));
     }
 
     #[test]
     fn what_cannot_be_tested_is_undecided_with_its_reason() {
         let short = |seed| read(&saved(seed, &[(30, 5); 4]));
         let row = &compare(&short(1), &short(9), 0.0).rows[0];
-        assert_eq!((row.verdict, row.a), (Verdict::Undecided, Some(30.0)));
+        assert_eq!((row.verdict, row.a), (Change::Undecided, Some(30.0)));
         assert!(row.undecided_because.as_ref().unwrap().contains("less than 0.8 s"));
         let idle = |seed| read(&saved(seed, &[(0, 5); 9]));
         let comparison = compare(&idle(1), &idle(9), 0.0);
         let p99 = comparison.rows.iter().find(|row| row.figure == "response_p99_ms").unwrap();
-        assert_eq!((p99.verdict, p99.a), (Verdict::Undecided, None));
+        assert_eq!((p99.verdict, p99.a), (Change::Undecided, None));
     }
     #[test]
     fn a_percentile_with_too_few_answers_is_not_tested() {
@@ -431,10 +430,10 @@ mod tests {
         };
         let comparison = compare(&runs(1, &[31, 31, 31]), &few(9), 0.0);
         let row = |name| comparison.rows.iter().find(|row| row.figure == name).unwrap();
-        assert_eq!(row("response_p50_ms").verdict, Verdict::Better);
+        assert_eq!(row("response_p50_ms").verdict, Change::Better);
         for (name, needed) in [("response_p95_ms", 200), ("response_p99_ms", 1000)] {
             let row = row(name);
-            assert_eq!((row.verdict, row.tested), (Verdict::Undecided, None));
+            assert_eq!((row.verdict, row.tested), (Change::Undecided, None));
             assert_eq!(row.few, Some(FewAnswers { answers: 45, needed }));
             let expected = format!("too few answers: 45, and it needs {needed}");
             assert_eq!(row.undecided_because.as_ref(), Some(&expected));
@@ -453,7 +452,7 @@ mod tests {
         let (a, b) = (runs(1, &[39, 40, 41]), runs(9, &[43, 44, 45]));
         let named: Selection = "completed_per_s,response_p95_ms".parse().unwrap();
         let comparison = super::compare(&a, &b, 0.0, &named, 0.05);
-        assert_eq!(verdicts(&comparison), [("completed_per_s", Verdict::Better)]);
+        assert_eq!(verdicts(&comparison), [("completed_per_s", Change::Better)]);
         assert_eq!(comparison.rows.len(), 2);
         assert!(comparison.untested().is_empty());
         let p99: Selection = "response_p99_9_ms,completed_per_s".parse().unwrap();

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::power::in_words;
-use super::{Comparison, Power, Row, SIGNIFICANCE, Tested, Unit, Verdict};
+use super::{Change, Comparison, Power, Row, SIGNIFICANCE, Tested, Unit};
 use crate::output::rate::per_second;
 
 impl fmt::Display for Comparison {
@@ -38,21 +38,21 @@ impl fmt::Display for Comparison {
 impl Comparison {
     /// What is true of all figures together.
     fn headline(&self) -> String {
-        let named = |verdicts: &[Verdict]| {
+        let named = |verdicts: &[Change]| {
             let rows = self.rows.iter().filter(|row| verdicts.contains(&row.verdict));
             rows.map(|row| row.figure).collect::<Vec<_>>()
         };
         let mut parts: Vec<String> = [
-            ("worse in B", named(&[Verdict::Worse])),
-            ("worse within what is allowed", named(&[Verdict::WorseWithinAllowed])),
-            ("better in B", named(&[Verdict::Better])),
-            ("different", named(&[Verdict::Different])),
+            ("worse in B", named(&[Change::Worse])),
+            ("worse within what is allowed", named(&[Change::WorseWithinAllowed])),
+            ("better in B", named(&[Change::Better])),
+            ("different", named(&[Change::Different])),
         ]
         .into_iter()
         .filter(|(_, figures)| !figures.is_empty())
         .map(|(what, figures)| format!("{what}: {}", figures.join(", ")))
         .collect();
-        let (open, all) = (named(&[Verdict::Undecided]).len(), self.rows.len());
+        let (open, all) = (named(&[Change::Undecided]).len(), self.rows.len());
         if parts.is_empty() && open < all {
             parts.push(format!("no significant difference in {} of {all} figures", all - open));
         }
@@ -150,14 +150,14 @@ fn p(tested: &Tested) -> String {
     if tested.p < 0.001 { "<0.001".to_owned() } else { format!("{:.3}", tested.p) }
 }
 
-fn word(verdict: Verdict) -> &'static str {
+fn word(verdict: Change) -> &'static str {
     match verdict {
-        Verdict::NoDifference => "no significant difference",
-        Verdict::Better => "BETTER",
-        Verdict::Worse => "WORSE",
-        Verdict::WorseWithinAllowed => "worse, within what is allowed",
-        Verdict::Different => "different",
-        Verdict::Undecided => "undecided",
+        Change::NoDifference => "no significant difference",
+        Change::Better => "BETTER",
+        Change::Worse => "WORSE",
+        Change::WorseWithinAllowed => "worse, within what is allowed",
+        Change::Different => "different",
+        Change::Undecided => "undecided",
     }
 }
 
@@ -184,7 +184,7 @@ mod tests {
             undecided_because: None,
             few: None,
             power: None,
-            verdict: Verdict::Better,
+            verdict: Change::Better,
             difference: None,
             drifts: false,
         };
@@ -194,7 +194,7 @@ mod tests {
             "completed_per_s 40.00/s 44.00/s +10.0 % +1.70 to +6.30 0.012 BETTER"
         );
         (row.tested, row.undecided_because) = (None, Some("it drifts".to_owned()));
-        (row.b, row.verdict) = (None, Verdict::Undecided);
+        (row.b, row.verdict) = (None, Change::Undecided);
         assert_eq!(words(&row), "completed_per_s 40.00/s none undecided: it drifts");
     }
 }

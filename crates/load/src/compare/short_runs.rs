@@ -9,7 +9,7 @@ use serde_json::json;
 use tidegate_stats::Histogram;
 
 use super::run::tests::{read, saved};
-use super::{SavedRun, Selection, Verdict, compare};
+use super::{Change, SavedRun, Selection, compare};
 use crate::result::series::Stretch;
 use crate::rng::Rng;
 
@@ -80,7 +80,7 @@ fn wandering(seed: u64, mean_s: f64, swing: f64) -> Vec<SavedRun> {
     })
 }
 
-fn verdicts(a: &[SavedRun], b: &[SavedRun]) -> Vec<(&'static str, Verdict)> {
+fn verdicts(a: &[SavedRun], b: &[SavedRun]) -> Vec<(&'static str, Change)> {
     let comparison = compare(a, b, 0.0, &Selection::default(), 0.05);
     comparison.rows.iter().map(|row| (row.figure, row.verdict)).collect()
 }
@@ -89,7 +89,7 @@ fn verdicts(a: &[SavedRun], b: &[SavedRun]) -> Vec<(&'static str, Verdict)> {
 fn false_alarms(run: impl Fn(u64) -> Vec<SavedRun>) -> usize {
     let alarm = |pair: &u64| {
         let found = verdicts(&run(2 * pair), &run(2 * pair + 1));
-        let none = [Verdict::NoDifference, Verdict::Undecided];
+        let none = [Change::NoDifference, Change::Undecided];
         found.iter().any(|(_, verdict)| !none.contains(verdict))
     };
     (1..=100).filter(alarm).count()
@@ -111,7 +111,7 @@ fn most_runs_of_five_seconds_tell_14_from_145_ms_by_median_and_95th_percentile()
     let found = (1..=40).filter(|pair| {
         let (a, b) = (wandering(2 * pair, 0.014, 0.05), wandering(2 * pair + 1, 0.145, 0.05));
         let found = verdicts(&a, &b);
-        let worse = |name| found.contains(&(name, Verdict::Worse));
+        let worse = |name| found.contains(&(name, Change::Worse));
         worse("response_p50_ms") && worse("response_p95_ms")
     });
     let found = found.count();

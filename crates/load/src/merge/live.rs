@@ -10,9 +10,9 @@ use crate::plan::shard::Shard;
 use crate::result::series::Point;
 use crate::result::snapshot::{RunStage, Snapshot};
 use crate::result::threshold_check::{Evaluated, aborted, watched};
+use crate::result::threshold_result::Aborted;
 use crate::result::totals::Counted;
 use crate::result::totals::Totals;
-use crate::result::verdict::Aborted;
 
 /// Most seconds of a driver that wait for a slower driver.
 const WAITING: usize = 4;

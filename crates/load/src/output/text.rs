@@ -15,7 +15,7 @@ use crate::result::driver::Driver;
 use crate::result::figures::Negotiated;
 use crate::result::snapshot::Snapshot;
 use crate::result::summary::Summary;
-use crate::result::verdict::Verdict;
+use crate::result::threshold_result::ThresholdResult;
 
 /// The second that this snapshot completes, in one line without control sequences; `None` if
 /// it completes none. The last interval of a run may be shorter.
@@ -262,7 +262,7 @@ pub fn report(summary: &Summary) -> String {
 }
 
 /// A figure with its limits.
-fn limited(verdict: &Verdict) -> String {
+fn limited(verdict: &ThresholdResult) -> String {
     let limit = match (verdict.min, verdict.max) {
         (Some(min), Some(max)) => format!("{min} to {max}"),
         (Some(min), None) => format!("at least {min}"),

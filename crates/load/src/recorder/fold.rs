@@ -28,8 +28,8 @@ use crate::result::shard::Second;
 use crate::result::snapshot::{RunStage, Snapshot, SnapshotHistograms};
 use crate::result::tally::Tally;
 use crate::result::threshold_check::{Evaluated, aborted, watched};
+use crate::result::threshold_result::Aborted;
 use crate::result::totals::{Totals, share};
-use crate::result::verdict::Aborted;
 use crate::scenario::page::Page;
 use crate::scenario::thresholds::Threshold;
 

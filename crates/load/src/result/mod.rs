@@ -15,8 +15,8 @@ pub(crate) mod summarize;
 pub mod summary;
 pub(crate) mod tally;
 pub(crate) mod threshold_check;
+pub(crate) mod threshold_result;
 pub mod totals;
-pub(crate) mod verdict;
 
 /// Largest file of a result that is read, in bytes.
 pub const LARGEST_FILE: u64 = 256 << 20;

@@ -13,8 +13,8 @@ use super::figures::{
 };
 use super::series::{Point, Stretch};
 use super::shard::ShardResult;
+use super::threshold_result::{Aborted, ThresholdResult};
 use super::totals::Totals;
-use super::verdict::{Aborted, Verdict};
 use crate::scenario::SessionLength;
 
 /// The result of a run. All figures except `series` are of the measured window: an event
@@ -145,7 +145,7 @@ pub struct Summary {
     /// last may be shorter.
     pub stretches: Vec<Stretch>,
     /// Outcomes of the scenario's thresholds.
-    pub thresholds: Vec<Verdict>,
+    pub thresholds: Vec<ThresholdResult>,
     /// The threshold that ended the run early; `None` if none did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aborted: Option<Aborted>,
@@ -170,7 +170,7 @@ impl Summary {
 
     /// Notes the threshold that ended the run. What was recorded afterwards does not make it met.
     pub fn abort(&mut self, aborted: Aborted) {
-        let same = |verdict: &&mut Verdict| verdict.metric == aborted.verdict.metric;
+        let same = |verdict: &&mut ThresholdResult| verdict.metric == aborted.verdict.metric;
         for verdict in self.thresholds.iter_mut().filter(same) {
             if (verdict.min, verdict.max) == (aborted.verdict.min, aborted.verdict.max) {
                 *verdict = aborted.verdict.clone();

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use tidegate_stats::{CensoredHistogram, fewest_for_quantile};
 
 use super::tally::{CohortTally, PageTally, Tally};
+use super::threshold_result::{Aborted, FewAnswers, ThresholdResult};
 use super::totals::{Counted, Totals, share};
-use super::verdict::{Aborted, FewAnswers, Verdict};
 use crate::scenario::thresholds::{Figure, Scope, Threshold};
 
 /// What the figure of a threshold is computed from. It adds up over shards.
@@ -132,13 +132,13 @@ impl<'t> Evaluated<'t> {
     }
 
     /// Compares the figure with its limits.
-    fn evaluate(&self, threshold: &Threshold, window: Duration) -> Verdict {
+    fn evaluate(&self, threshold: &Threshold, window: Duration) -> ThresholdResult {
         let figure = threshold.metric.figure;
         let value = self.value(figure, window).filter(|_| self.has_data(figure));
         let is_lower_bound = self.is_lower_bound(figure);
         // The mean is not at the mercy of one request: it counts for as long as it waited.
         let unknown = is_lower_bound && threshold.max.is_some() && figure != Figure::ResponseMeanMs;
-        Verdict {
+        ThresholdResult {
             metric: threshold.to_string(),
             value,
             is_lower_bound,
@@ -178,7 +178,11 @@ impl<'t> Evaluated<'t> {
 }
 
 /// Compares the figures of a run with its thresholds.
-pub(super) fn verdicts(thresholds: &[Threshold], tally: &Tally, window: Duration) -> Vec<Verdict> {
+pub(super) fn verdicts(
+    thresholds: &[Threshold],
+    tally: &Tally,
+    window: Duration,
+) -> Vec<ThresholdResult> {
     let verdict = |limit: &Threshold| Evaluated::of_tally(limit, tally).evaluate(limit, window);
     thresholds.iter().map(verdict).collect()
 }

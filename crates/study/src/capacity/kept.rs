@@ -46,9 +46,7 @@ impl Kept {
     }
 
     fn verdict(&self) -> Verdict {
-        self.interval.map_or(Verdict::Undecided, |it| {
-            tidegate_stats::Verdict::at_least(KEPT, (it.low, it.high)).into()
-        })
+        self.interval.map_or(Verdict::Undecided, |it| Verdict::at_least(KEPT, (it.low, it.high)))
     }
 }
 

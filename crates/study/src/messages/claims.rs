@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde_json::json;
-use tidegate_stats::{Difference, Estimate, Verdict as Outcome};
 
 use super::analysis::{Figure, ratio};
 use super::configuration::Configuration as Of;
 use super::plan::Volume;
 use super::series::{Measured, Question, Reuse, mean_ms};
 use tidegate_experiment::{Claim, Verdict};
+use tidegate_stats::{Difference, Estimate};
 
 /// How far a ratio may be from the paper's to be the same: 25 %.
 const SAME: f64 = 1.25;
@@ -139,18 +139,16 @@ pub(super) fn check(measured: &Measured, volume: &Volume) -> Vec<Claim> {
 
 fn decide(id: &str, source: &str, text: &str, limit: &Limit, figure: Option<Figure>) -> Claim {
     let mut evidence = BTreeMap::new();
-    let mut put = |name: &str, value: f64| evidence.insert(name.to_owned(), json!(value));
-    let (low, high) = match limit {
-        Limit::AtLeast(least) => (*least, f64::INFINITY),
-        Limit::AtMost(most) => (f64::NEG_INFINITY, *most),
-        Limit::Within(low, high) => (*low, *high),
+    let mut put = |name: &str, value: f64| {
+        evidence.insert(name.to_owned(), json!(value));
     };
-    if low.is_finite() {
-        put("at_least", low);
-    }
-    if high.is_finite() {
-        put("at_most", high);
-    }
+    let (least, most) = match limit {
+        Limit::AtLeast(least) => (Some(*least), None),
+        Limit::AtMost(most) => (None, Some(*most)),
+        Limit::Within(low, high) => (Some(*low), Some(*high)),
+    };
+    least.into_iter().for_each(|least| put("at_least", least));
+    most.into_iter().for_each(|most| put("at_most", most));
     let verdict = match figure {
         None => Verdict::Undecided,
         Some(figure) => {
@@ -158,15 +156,7 @@ fn decide(id: &str, source: &str, text: &str, limit: &Limit, figure: Option<Figu
             put("low_95", figure.low);
             put("high_95", figure.high);
             let interval = (figure.low, figure.high);
-            let both = [Outcome::at_least(low, interval), Outcome::at_most(high, interval)];
-            let worst = if both.contains(&Outcome::Missed) {
-                Outcome::Missed
-            } else if both.contains(&Outcome::Close) {
-                Outcome::Close
-            } else {
-                Outcome::Met
-            };
-            worst.into()
+            Verdict::within(least, most, interval)
         }
     };
     let (id, source, text) = (id.to_owned(), source.to_owned(), text.to_owned());

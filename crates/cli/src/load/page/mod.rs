@@ -3,13 +3,13 @@
 mod distribution;
 mod failures;
 mod format;
+mod headline;
 mod kinds;
 mod over_time;
 mod repeated;
 pub mod result;
 mod setting;
 mod tables;
-mod verdict;
 
 #[cfg(test)]
 mod tests;
@@ -17,15 +17,15 @@ mod tests;
 use maud::{Markup, html};
 
 use format::{Percentile, count, number, seconds, share};
+use headline::Headline;
 use result::Run;
 pub use result::SavedResult;
-use verdict::Verdict;
 
 /// The page of a result.
 pub fn page(result: &SavedResult) -> String {
     match &result.runs[..] {
         [run] => {
-            let title = format!("{} at {}: {}", run.scenario, run.target, Verdict::of(run).title);
+            let title = format!("{} at {}: {}", run.scenario, run.target, Headline::of(run).title);
             tidegate_report::page(&title, &single(run))
         }
         runs => repeated::page(runs, &result.figures),
@@ -36,8 +36,8 @@ fn single(run: &Run) -> Markup {
     html! {
         p.kicker { "Load test · " (setting::started(run)) " · " (seconds(run.measured_s)) " measured after " (seconds(run.warm_up_s)) " of warm-up" }
         h1 { (run.scenario) " at " span.address { (run.target) } }
-        (Verdict::of(run).markup())
-        (verdict::thresholds(run))
+        (Headline::of(run).markup())
+        (headline::thresholds(run))
         (content(run))
     }
 }

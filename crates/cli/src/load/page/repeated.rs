@@ -3,14 +3,14 @@
 use maud::{Markup, PreEscaped, html};
 
 use super::format::{NONE, Percentile, count, number, percent, share};
+use super::headline::Headline;
 use super::result::{RepeatedFigure, Run, Unit};
-use super::verdict::Verdict;
 
 /// Most runs that are shown in full.
 const IN_FULL: usize = 20;
 
 pub(super) fn page(runs: &[Run], figures: &[RepeatedFigure]) -> String {
-    let verdicts: Vec<Verdict> = runs.iter().map(Verdict::of).collect();
+    let verdicts: Vec<Headline> = runs.iter().map(Headline::of).collect();
     // The worst one is the verdict on all.
     let worst = verdicts.iter().max_by_key(|verdict| verdict.level);
     let first = &runs[0];
@@ -27,7 +27,7 @@ pub(super) fn page(runs: &[Run], figures: &[RepeatedFigure]) -> String {
         @for (index, (run, verdict)) in runs.iter().zip(&verdicts).take(IN_FULL).enumerate() {
             details { summary { "Run " (index + 1) ", seed " (run.seed) }
                 (verdict.markup())
-                (super::verdict::thresholds(run))
+                (super::headline::thresholds(run))
                 (super::content(run))
             }
         }
@@ -36,14 +36,14 @@ pub(super) fn page(runs: &[Run], figures: &[RepeatedFigure]) -> String {
     tidegate_report::page(&title, &content)
 }
 
-fn over_all(worst: &Verdict, all: &[Verdict]) -> Markup {
+fn over_all(worst: &Headline, all: &[Headline]) -> Markup {
     let alike = all.iter().filter(|verdict| verdict.level == worst.level).count();
     let title = if alike == all.len() {
         format!("In all {} runs: {}", all.len(), lower(&worst.title))
     } else {
         format!("In {alike} of {} runs: {}", all.len(), lower(&worst.title))
     };
-    Verdict { level: worst.level, title, reasons: worst.reasons.clone() }.markup()
+    Headline { level: worst.level, title, reasons: worst.reasons.clone() }.markup()
 }
 
 fn lower(text: &str) -> String {
@@ -107,7 +107,7 @@ fn strip(figure: &RepeatedFigure) -> String {
     svg + "</svg>"
 }
 
-fn table(runs: &[Run], verdicts: &[Verdict]) -> Markup {
+fn table(runs: &[Run], verdicts: &[Headline]) -> Markup {
     html! { div.scroll { table.dense {
         thead { tr {
             th { "run" } th { "seed" } th.text { "verdict" } th { "completed/s" } th { "requests/s" } th { "failed requests" } th { "failed share" }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tidegate_stats::Histogram;
 
-use super::verdict::{Level, Verdict};
+use super::headline::{Headline, Level};
 use super::{SavedResult, page};
 
 fn histogram(ms: &[u64]) -> Histogram {
@@ -234,7 +234,7 @@ fn no_text_of_a_scenario_target_or_server_becomes_markup() {
 
 #[test]
 fn the_verdict_is_that_of_the_exit_code() {
-    let level = |value: Value| Verdict::of(&read(value).runs[0]).level;
+    let level = |value: Value| Headline::of(&read(value).runs[0]).level;
     assert_eq!(level(result()), Level::Missed);
     assert_eq!(level(with(|v| v["thresholds"][1]["met"] = true.into())), Level::Passed);
     assert_eq!(level(with(|v| v["thresholds"] = json!([]))), Level::Measured);

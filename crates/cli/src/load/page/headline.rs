@@ -1,0 +1,201 @@
+//! Whether a run passed, and everything that a reader must know before its figures.
+
+use maud::{Markup, html};
+
+use super::format::{number, plural, seconds};
+use super::result::{Run, Threshold};
+
+/// How a run ended, from best to worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    /// No threshold judges it.
+    Measured,
+    /// All thresholds are met.
+    Passed,
+    /// All are met, and of some chance decides that.
+    Chance,
+    /// A threshold is missed: exit code 1.
+    Missed,
+    /// Its figures are not those of the target, or there are none: exit code 3.
+    Failed,
+}
+
+impl Level {
+    pub(super) fn class(self) -> &'static str {
+        match self {
+            Self::Measured => "verdict measured",
+            Self::Passed => "verdict passed",
+            Self::Chance => "verdict noted",
+            Self::Missed => "verdict missed",
+            Self::Failed => "verdict failed",
+        }
+    }
+
+    pub(super) fn sign(self) -> &'static str {
+        match self {
+            Self::Measured => "●",
+            Self::Passed => "✓",
+            Self::Chance => "?",
+            Self::Missed => "✗",
+            Self::Failed => "!",
+        }
+    }
+}
+
+/// The verdict on a run.
+pub(super) struct Headline {
+    pub(super) level: Level,
+    /// A few words.
+    pub(super) title: String,
+    /// Each a sentence.
+    pub(super) reasons: Vec<String>,
+}
+
+impl Headline {
+    /// Agrees with the exit code of the run ([`tidegate_load::Summary::exit_code`]).
+    pub(super) fn of(run: &Run) -> Self {
+        let missed = run.thresholds.iter().filter(|threshold| !threshold.met).count() as u64;
+        let all = run.thresholds.len() as u64;
+        let by_chance = run.thresholds.iter().filter(|it| it.met && it.few.is_some()).count();
+        let saturated = &run.driver.saturated_because;
+        let (level, title) = if !saturated.is_empty() {
+            (
+                Level::Failed,
+                "The load generator was saturated: these figures are not those of the target"
+                    .to_owned(),
+            )
+        } else if !run.incomplete.is_empty() {
+            (Level::Failed, "The result is incomplete".to_owned())
+        } else if run.raw_error.is_some() {
+            (Level::Failed, "An output file is incomplete".to_owned())
+        } else if run.interrupted && run.measured_s <= 0.0 {
+            (Level::Failed, "Stopped in the warm-up: nothing was measured".to_owned())
+        } else if run.totals.requests_ok == 0 {
+            (Level::Failed, "No request succeeded".to_owned())
+        } else if run.aborted.is_some() {
+            (Level::Missed, "Ended early by a threshold".to_owned())
+        } else if missed > 0 {
+            let of = plural(all, "threshold", "thresholds");
+            (Level::Missed, format!("{missed} of {of} missed"))
+        } else if by_chance > 0 {
+            let of = plural(all, "threshold", "thresholds");
+            (Level::Chance, format!("Too few answers for {by_chance} of {of}: chance decides"))
+        } else if all > 0 {
+            (
+                Level::Passed,
+                if all == 1 {
+                    "The threshold is met".to_owned()
+                } else {
+                    format!("All {all} thresholds are met")
+                },
+            )
+        } else {
+            (Level::Measured, "Measured, without thresholds".to_owned())
+        };
+        let mut reasons = Vec::new();
+        reasons.extend(saturated.iter().cloned());
+        reasons.extend(run.incomplete.iter().cloned());
+        reasons.extend(
+            run.raw_error.iter().map(|error| format!("An output file is incomplete: {error}")),
+        );
+        if let Some(aborted) = &run.aborted {
+            reasons.push(format!(
+                "Ended {} after the start: {} was {} ({}).",
+                seconds(aborted.at_s),
+                aborted.threshold.metric,
+                value(&aborted.threshold),
+                limit(&aborted.threshold)
+            ));
+        } else if run.interrupted {
+            reasons.push(format!("Stopped early: {} were measured.", seconds(run.measured_s)));
+        }
+        if let Some(portion) = &run.portion {
+            reasons.push(format!(
+                "Only shard {} of the load; `tidegate load merge` adds up all shards.",
+                portion.driver.part
+            ));
+        }
+        reasons.extend(run.warnings.iter().cloned());
+        Self { level, title, reasons }
+    }
+
+    pub(super) fn markup(&self) -> Markup {
+        html! {
+            div class=(self.level.class()) role="status" {
+                span.sign aria-hidden="true" { (self.level.sign()) }
+                div {
+                    b { (self.title) }
+                    @if !self.reasons.is_empty() {
+                        ul { @for reason in &self.reasons { li { (capital(reason)) } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A table of the thresholds, those that are missed first.
+pub(super) fn thresholds(run: &Run) -> Markup {
+    if run.thresholds.is_empty() {
+        return html! {};
+    }
+    let mut rows: Vec<&Threshold> = run.thresholds.iter().collect();
+    rows.sort_by_key(|threshold| threshold.met);
+    let judged = |threshold: &Threshold| match (threshold.met, threshold.few) {
+        (true, None) => html! { span.mark-met { "✓ met " } },
+        (true, Some(_)) => html! { span.mark-chance { "? chance " } },
+        (false, _) => html! { span.mark-missed { "✗ missed " } },
+    };
+    let few = |threshold: &Threshold| {
+        let text = threshold
+            .few
+            .map(|few| format!(", of {} answers; it takes {}", few.answers, few.needed));
+        text.unwrap_or_default()
+    };
+    html! { div.scroll { table.facts.thresholds {
+        thead { tr { th { "threshold" } th { "value" } th.text { "must be" } } }
+        tbody { @for threshold in rows { tr {
+            td { (judged(threshold)) code { (threshold.metric) } }
+            td.missed[!threshold.met] { (value(threshold)) }
+            td.text { (limit(threshold)) (few(threshold)) }
+        } } }
+    } } }
+}
+
+fn value(threshold: &Threshold) -> String {
+    threshold.value.map_or("no data".to_owned(), |value| figure(value, &threshold.metric))
+}
+
+fn limit(threshold: &Threshold) -> String {
+    let limit = |value: f64| {
+        // A limit is shown as it was written.
+        let value = if threshold.metric.ends_with("_ratio") { value * 100.0 } else { value };
+        let rounded = (value * 1e6).round() / 1e6;
+        format!("{rounded}{}", unit(&threshold.metric))
+    };
+    match (threshold.min, threshold.max) {
+        (Some(min), Some(max)) => format!("{} to {}", limit(min), limit(max)),
+        (Some(min), None) => format!("at least {}", limit(min)),
+        (None, Some(max)) => format!("at most {}", limit(max)),
+        (None, None) => "without limit".to_owned(),
+    }
+}
+
+/// A value in the unit that the end of its name gives.
+fn figure(value: f64, metric: &str) -> String {
+    if metric.ends_with("_ratio") {
+        super::format::percent(value)
+    } else {
+        format!("{}{}", number(value), unit(metric))
+    }
+}
+
+fn unit(metric: &str) -> &'static str {
+    let units = [("_ms", "\u{a0}ms"), ("_per_s", "/s"), ("_ratio", "\u{a0}%")];
+    units.into_iter().find(|(end, _)| metric.ends_with(end)).map_or("", |(_, unit)| unit)
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}

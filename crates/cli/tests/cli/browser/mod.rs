@@ -1,0 +1,5 @@
+//! Sites in a real browser, driven over WebDriver.
+
+mod auction;
+mod brokerage;
+mod brokerage_pages;

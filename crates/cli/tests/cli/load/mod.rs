@@ -1,0 +1,14 @@
+//! `tidegate load` as a process, against servers on loopback.
+
+mod addresses;
+mod compare;
+mod drivers;
+mod feeders;
+mod flags;
+mod import;
+mod mistakes;
+mod otlp;
+mod outputs;
+mod report;
+mod runs;
+mod scenario;

@@ -1,0 +1,23 @@
+//! The program as a process: exit codes, files, sites, studies, peers, pages in a browser.
+
+mod bad_input;
+mod brokerage;
+mod browser;
+mod card;
+mod common;
+mod forged;
+mod gate_signals;
+mod load;
+mod peers;
+mod services;
+mod sim;
+mod study;
+mod terminal;
+mod tracing;
+
+#[allow(dead_code, reason = "the sites' tests use another part")]
+#[path = "../../../../sites/kit/tests/common/postgres.rs"]
+mod postgres;
+#[allow(dead_code, reason = "the tests of links use another part")]
+#[path = "../../../../sites/kit/tests/common/relay.rs"]
+mod relay;

@@ -1,0 +1,8 @@
+//! `tidegate study` as a process.
+
+mod capacity;
+mod faults;
+mod known_capacities;
+mod known_site;
+mod messages;
+mod runs;

@@ -1,0 +1,346 @@
+//! What one address may take from others: places and turns are shared by prefix. Loopback
+//! has many: each customer here has an address in a /24 of their own.
+
+use crate::common::*;
+use rustls::{ClientConfig, ClientConnection, StreamOwned, SupportedProtocolVersion};
+use socket2::{Domain, Socket, Type};
+use std::io::{BufReader, ErrorKind, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+use tidegate_gate::Gate;
+use tidegate_gate::telemetry::labels::{Class, End, TicketFate};
+
+/// The address that takes what it can.
+const FLOOD: u8 = 1;
+
+/// The address of a customer: each has another prefix.
+fn address(n: u8) -> IpAddr {
+    IpAddr::from([127, 0, n, 1])
+}
+
+fn socket_from(gate: &Gate, n: u8) -> TcpStream {
+    socket_to(gate.address(), n)
+}
+
+fn socket_to(gate: SocketAddr, n: u8) -> TcpStream {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::from((address(n), 0)).into()).unwrap();
+    socket.connect(&gate.into()).unwrap();
+    let socket = TcpStream::from(socket);
+    socket.set_nodelay(true).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket
+}
+
+/// Connects from an address; the handshake is performed with the first bytes.
+fn connect_from(gate: &Gate, n: u8, config: &Arc<ClientConfig>) -> Connection {
+    let name = "localhost".try_into().unwrap();
+    let session = ClientConnection::new(config.clone(), name).unwrap();
+    BufReader::new(StreamOwned::new(session, socket_from(gate, n)))
+}
+
+/// A customer from an address who has been served one page, if they were.
+fn served(gate: &Gate, n: u8, config: &Arc<ClientConfig>) -> Option<Connection> {
+    let mut connection = connect_from(gate, n, config);
+    get(&mut connection, "/").is_ok().then_some(connection)
+}
+
+/// Connections from one address that are served until the gate refuses the next.
+fn flood(gate: &Gate) -> Vec<Connection> {
+    std::iter::from_fn(|| served(gate, FLOOD, &any_client())).collect()
+}
+
+fn gate_with_limit(limit: usize) -> Gate {
+    let deadlines =
+        "hello_deadline = \"60s\"\nidle_deadline = \"60s\"\nhandshake_deadline = \"60s\"";
+    gate(hello(), &format!("[limits]\nmax_connections = {limit}\n{deadlines}\n"))
+}
+
+/// A hello without a ticket, or with one that a configuration has.
+fn hello_of(config: &Arc<ClientConfig>) -> Vec<u8> {
+    let name = "localhost".try_into().unwrap();
+    let mut session = ClientConnection::new(config.clone(), name).unwrap();
+    let mut bytes = Vec::new();
+    session.write_tls(&mut bytes).unwrap();
+    bytes
+}
+
+/// Sends bytes from an address, and nothing after them.
+fn send_from(gate: &Gate, n: u8, bytes: &[u8]) -> TcpStream {
+    let mut socket = socket_from(gate, n);
+    socket.write_all(bytes).unwrap();
+    socket
+}
+
+/// How many of these connections the gate has closed.
+fn closed(sockets: &[TcpStream]) -> usize {
+    let is_closed = |socket: &&TcpStream| {
+        socket.set_nonblocking(true).unwrap();
+        match socket.peek(&mut [0]) {
+            Ok(read) => read == 0,
+            Err(error) => error.kind() != ErrorKind::WouldBlock,
+        }
+    };
+    sockets.iter().filter(is_closed).count()
+}
+
+#[test]
+fn idle_connections_of_one_address_give_way_to_newcomers_of_others() {
+    let gate = gate_with_limit(40);
+    let mut flood = flood(&gate);
+    assert_eq!(flood.len(), 35, "alone it may use all that newcomers may");
+    let others: Vec<_> = (2..12).map(|n| served(&gate, n, &any_client())).collect();
+    assert_eq!(others.iter().flatten().count(), 10);
+    counted(&gate, "ended", |totals| totals.ends[End::Displaced] == 10);
+    for _ in 0..5 {
+        assert!(served(&gate, FLOOD, &any_client()).is_none(), "it has the most");
+    }
+    // Properly closed, so that a customer among them returns at once.
+    for connection in &flood {
+        connection.get_ref().sock.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+    }
+    until("ten are closed", || {
+        flood.iter_mut().filter_map(|connection| connection.read(&mut [0]).ok()).count() == 10
+    });
+    counted(&gate, "those that are left", |totals| totals.open == 35);
+}
+
+#[test]
+fn prefixes_with_equal_numbers_do_not_take_places_from_each_other() {
+    let gate = gate_with_limit(8);
+    let open: Vec<_> = (2..9).map(|n| served(&gate, n, &any_client()).unwrap()).collect();
+    assert!(served(&gate, 20, &any_client()).is_none());
+    assert!(served(&gate, 2, &any_client()).is_none());
+    assert_eq!(gate.totals().ends[End::Displaced], 0);
+    drop(open);
+}
+
+#[test]
+fn slow_uploads_of_one_address_give_way() {
+    let gate = gate_with_limit(16);
+    let uploads: Vec<_> = std::iter::from_fn(|| {
+        let mut connection = served(&gate, FLOOD, &any_client())?;
+        send(&mut connection, b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9999\r\n\r\nx");
+        Some(connection)
+    })
+    .collect();
+    assert_eq!(uploads.len(), 14);
+    counted(&gate, "uploads", |totals| totals.in_requests == 14);
+    let others: Vec<_> = (2..8).filter_map(|n| served(&gate, n, &any_client())).collect();
+    assert_eq!(others.len(), 6);
+    counted(&gate, "ended", |totals| totals.ends[End::Displaced] == 6 && totals.in_requests == 8);
+}
+
+#[test]
+fn a_response_over_plain_http_that_gives_way_ends_with_a_reset() {
+    let upstream = upstream(|mut reader| {
+        if read_request(&mut reader).is_some() {
+            reader.get_mut().write_all(b"HTTP/1.1 200 OK\r\n\r\npart").unwrap();
+            let _ = std::io::copy(&mut reader, &mut std::io::sink());
+        }
+    });
+    let core = a_core();
+    let more = format!(
+        "[limits]\nmax_connections = 8\n\
+         [listen]\naddress = \"127.0.0.1:0\"\nclear = \"127.0.0.1:0\"\ncores = \"{core}\"\n"
+    );
+    let gate = gate(upstream, &more);
+    let begin = |n| {
+        let mut socket = socket_to(gate.clear_address().unwrap(), n);
+        socket.write_all(b"GET / HTTP/1.0\r\nHost: a\r\n\r\n").unwrap();
+        let mut received = Vec::new();
+        while !received.ends_with(b"part") {
+            let mut bytes = [0; 1024];
+            let read = socket.read(&mut bytes).unwrap();
+            received.extend(&bytes[..read]);
+        }
+        socket
+    };
+    let mut slow: Vec<_> = (0..7).map(|_| begin(FLOOD)).collect();
+    let _other = begin(2);
+    counted(&gate, "ended", |totals| totals.ends[End::Displaced] == 1 && totals.open == 7);
+    let mut reset = 0;
+    until("one is reset", || {
+        reset += slow
+            .iter_mut()
+            .filter_map(|socket| {
+                socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+                socket.read(&mut [0]).err()
+            })
+            .filter(|error| error.kind() == ErrorKind::ConnectionReset)
+            .count();
+        reset > 0
+    });
+    assert_eq!(reset, 1);
+}
+
+#[test]
+fn incomplete_hellos_of_one_address_give_way_to_those_of_others() {
+    let gate = gate_with_limit(16);
+    let half = |n| {
+        let config = any_client();
+        let name = "localhost".try_into().unwrap();
+        let mut session = ClientConnection::new(config, name).unwrap();
+        let mut first = Vec::new();
+        session.write_tls(&mut first).unwrap();
+        let rest = first.split_off(first.len() / 2);
+        let before = gate.totals();
+        let socket = send_from(&gate, n, &first);
+        counted(&gate, "kept or closed", |totals| totals.accepted > before.accepted);
+        (session, socket, rest)
+    };
+    let flood: Vec<_> = (0..12).map(|_| half(FLOOD).1).collect();
+    counted(&gate, "half of the places", |totals| totals.in_first_flight == 8);
+    counted(&gate, "refused", |totals| totals.ends[End::TooMany] == 4);
+    let others: Vec<_> = (2..5).map(half).collect();
+    for (session, mut socket, rest) in others {
+        socket.write_all(&rest).unwrap();
+        let mut connection = BufReader::new(StreamOwned::new(session, socket));
+        assert_eq!(get(&mut connection, "/").unwrap().text(), "hello");
+    }
+    assert_eq!(closed(&flood), 4 + 3);
+}
+
+/// A customer at an address who has a ticket.
+fn customer(gate: &Gate, n: u8, version: &'static SupportedProtocolVersion) -> Arc<ClientConfig> {
+    let config = Arc::new(client(&[version]));
+    let open = gate.totals().open;
+    drop(served(gate, n, &config).unwrap());
+    counted(gate, "left", |totals| totals.open == open);
+    config
+}
+
+#[test]
+fn unfinished_handshakes_with_a_ticket_leave_places_to_the_customers_of_other_addresses() {
+    let gate = gate_with_limit(16);
+    let config = customer(&gate, 2, &rustls::version::TLS12);
+    let recorded = hello_of(&config);
+    // Nothing in a hello of TLS 1.2 depends on the secret: each gets another random.
+    let flood: Vec<_> = (0..40)
+        .map(|copy| {
+            let mut copied = recorded.clone();
+            copied[11..43].fill(copy);
+            send_from(&gate, FLOOD, &copied)
+        })
+        .collect();
+    counted(&gate, "all were decided on", |totals| {
+        let [new, returning] = [Class::New, Class::Returning].map(|class| totals.admitted[class]);
+        new + returning + totals.refused[Class::New] + totals.ends[End::TooMany] >= 41
+    });
+    assert_eq!(gate.totals().admitted[Class::Returning], 8, "half of the places");
+    for _ in 0..3 {
+        let mut back = connect_from(&gate, 2, &config);
+        assert_eq!(get(&mut back, "/").unwrap().text(), "hello");
+        assert_eq!(kind(&back), rustls::HandshakeKind::Resumed);
+    }
+    drop(flood);
+}
+
+#[test]
+fn sessions_of_one_address_that_hold_every_place_give_way() {
+    let more = "[admission]\npolicy = \"off\"\nsession_connections = 8\n\
+                [limits]\nmax_connections = 16\nidle_deadline = \"60s\"\n";
+    let gate = gate(hello(), more);
+    let other = customer(&gate, 2, &rustls::version::TLS12);
+    let mut held = Vec::new();
+    for _ in 0..2 {
+        let config = customer(&gate, FLOOD, &rustls::version::TLS12);
+        held.extend((0..8).map(|_| served(&gate, FLOOD, &config).unwrap()));
+    }
+    assert_eq!(gate.totals().open, 16);
+    // A customer who returns, and newcomers while it has more than half.
+    let mut back = served(&gate, 2, &other).unwrap();
+    assert_eq!(kind(&back), rustls::HandshakeKind::Resumed);
+    assert!(served(&gate, 3, &any_client()).is_some());
+    assert!(served(&gate, 4, &any_client()).is_some());
+    assert_eq!(get(&mut back, "/").unwrap().text(), "hello");
+    assert_eq!(gate.totals().tickets[TicketFate::Unproven], 0);
+}
+
+#[test]
+fn hellos_of_one_address_neither_fill_the_queue_nor_use_up_the_budget() {
+    let gate = gate(
+        hello(),
+        "[admission]\npolicy = \"static\"\nrate = 20.0\nhold_time = \"20s\"\nhold_connections = 30\n",
+    );
+    let flood = || -> Vec<_> {
+        (0..50).map(|_| send_from(&gate, FLOOD, &hello_of(&any_client()))).collect()
+    };
+    let first = flood();
+    counted(&gate, "full", |totals| totals.holding == 30);
+    let others: Vec<_> = (2..7)
+        .map(|n| {
+            let mut connection = connect_from(&gate, n, &any_client());
+            let StreamOwned { conn, sock } = connection.get_mut();
+            conn.write_tls(sock).unwrap();
+            connection
+        })
+        .collect();
+    counted(&gate, "queued", |totals| totals.accepted == 55);
+    let second = flood();
+    counted(&gate, "made room", |totals| totals.accepted == 105);
+    for mut connection in others {
+        assert_eq!(get(&mut connection, "/").unwrap().text(), "hello");
+    }
+    let totals = gate.totals();
+    assert!(totals.refused[Class::New] + totals.hold_expired > 0, "{totals:?}");
+    drop((first, second));
+}
+
+#[test]
+fn who_connects_again_and_again_leaves_turns_to_those_who_come_now_and_then() {
+    let policy = "[admission]\npolicy = \"static\"\nrate = 4.0\n";
+    // On one core, and on all that there are: each has a queue.
+    let all_cores = "[listen]\naddress = \"127.0.0.1:0\"\ndrain_deadline = \"5s\"\n";
+    for listen in ["", all_cores] {
+        let gate = gate(hello(), &format!("{policy}{listen}"));
+        let (done, hello) = (AtomicBool::new(false), hello_of(&any_client()));
+        let served: usize = std::thread::scope(|scope| {
+            // A hundred hellos a second that nobody goes on with, for at most 30 s.
+            let flood = scope.spawn(|| {
+                let mut sockets = Vec::new();
+                for _ in 0..3000 {
+                    if done.load(Relaxed) {
+                        break;
+                    }
+                    sockets.push(send_from(&gate, FLOOD, &hello));
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                sockets.len()
+            });
+            counted(&gate, "a long queue", |totals| totals.holding > 60);
+            let served = (2..8).filter_map(|n| served(&gate, n, &any_client())).count();
+            done.store(true, Relaxed);
+            assert!(flood.join().unwrap() > 100);
+            served
+        });
+        assert_eq!(served, 6, "{:?}", gate.totals());
+    }
+}
+
+#[test]
+fn newcomers_that_wait_give_way_where_places_are_scarce() {
+    let gate = gate(
+        hello(),
+        "[admission]\npolicy = \"static\"\nrate = 20.0\nhold_time = \"20s\"\n\
+         [limits]\nmax_connections = 16\nhandshake_deadline = \"60s\"\n",
+    );
+    let flood: Vec<_> =
+        (0..40).map(|_| send_from(&gate, FLOOD, &hello_of(&any_client()))).collect();
+    counted(&gate, "full", |totals| totals.accepted == 40 && totals.open == 14);
+    let others: Vec<_> = (2..5).filter_map(|n| served(&gate, n, &any_client())).collect();
+    assert_eq!(others.len(), 3);
+    assert!(gate.totals().ends[End::Displaced] >= 3);
+    drop(flood);
+}
+
+#[test]
+fn with_length_zero_all_addresses_are_one_client() {
+    let more = "[limits]\nmax_connections = 8\nidle_deadline = \"60s\"\nprefix_ipv4 = 0\n";
+    let gate = gate(hello(), more);
+    let flood = flood(&gate);
+    assert_eq!(flood.len(), 7);
+    assert!(served(&gate, 2, &any_client()).is_none());
+}

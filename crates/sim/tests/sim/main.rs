@@ -1,0 +1,9 @@
+//! The simulator: its catalogue, its tables, and its arithmetic.
+
+mod catalogue;
+mod costs;
+mod drawn;
+mod just_above;
+mod reference;
+mod regression;
+mod sustainable;
