@@ -123,7 +123,7 @@ mod tests {
             per_connection,
             nanoseconds: Summary::of(&[ns]).unwrap(),
         };
-        let decisions = [decision(true, 999.0), decision(true, 1000.0), decision(false, 5000.0)];
+        let decisions = [decision(true, 1000.0), decision(true, 1001.0), decision(false, 5000.0)];
         let goals = of(&[], &[], &decisions);
         assert_eq!(
             goals.iter().map(|goal| goal.verdict).collect::<Vec<_>>(),

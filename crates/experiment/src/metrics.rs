@@ -50,6 +50,16 @@ pub const METRICS: &[Metric] = &[
     metric("resumed_handshakes_per_s", "handshakes/s", "resumed handshakes, per second"),
     metric("returning_refused", "sessions", "admitted sessions of which a connection was refused"),
     metric("capacity_per_s", "sessions/s", "capacity when the run began, by its baseline"),
+    metric(
+        "requests_of_capacity",
+        "share",
+        "requests answered, as a share of those of the capacity that the baseline measured",
+    ),
+    metric(
+        "completed_of_capacity",
+        "share",
+        "sessions completed, as a share of the capacity that the baseline measured",
+    ),
     metric("server_use", "share", "share of their processors that service and gate used"),
     metric("core_idle", "share", "share of the time in which the servers' cores were idle"),
     metric(

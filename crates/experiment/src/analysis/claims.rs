@@ -1,8 +1,12 @@
 //! Whether claims hold, by the intervals of their figures.
+//!
+//! Rounds are replicates; levels that a claim spans, such as two loads, are conditions. Each
+//! condition has an interval over its rounds and a verdict, and the claim has one for all of
+//! them: pooled, a figure that is good at one load would hide a bad one at another.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tidegate_stats::Estimate;
 
 use super::{Run, load_factor};
@@ -11,12 +15,15 @@ use crate::experiment::{ClaimRule, Experiment, Levels, Selection, Take};
 
 /// Coverage of the intervals.
 const CONFIDENCE: f64 = 0.95;
+/// Rounds that a verdict takes. Of two or three values a t interval is so wide that it decides
+/// nothing, or, where they agree by chance, too narrow.
+pub const ROUNDS: usize = 5;
 
-/// Checks every claim of an experiment.
+/// Checks every claim of an experiment; after a quick run, those that it is to decide.
 pub fn check(experiment: &Experiment, runs: &[Run], quick: bool) -> Vec<Claim> {
     let load = load_factor(experiment);
     let mut claims = Vec::new();
-    for rule in &experiment.claims {
+    for rule in experiment.checked(quick) {
         let factor =
             experiment.factors.iter().find(|factor| Some(&factor.name) == rule.each.as_ref());
         let Some(factor) = factor else {
@@ -43,11 +50,13 @@ fn claim(rule: &ClaimRule, of: Option<(&str, &str)>, runs: &[Run], load: Option<
         Some((factor, level)) if !selection.names(factor) => (selection.and(factor, level), *take),
         _ => (selection.clone(), *take),
     });
-    let values = values(rule, &left, right.as_ref(), runs, load);
-    let estimate = Estimate::of_mean(&values);
+    let conditions: Vec<Condition> = values(rule, &left, right.as_ref(), runs, load)
+        .into_iter()
+        .map(|(levels, values)| Condition::judged(rule, levels, &values))
+        .collect();
     let mut evidence = BTreeMap::from([
         ("metric".to_owned(), json!(rule.metric)),
-        ("values".into(), json!(values.len())),
+        ("values".into(), json!(conditions.iter().map(|it| it.rounds).sum::<usize>())),
         ("is_ratio".into(), json!(rule.compared_with.is_some())),
     ]);
     for (name, limit) in [("at_least", rule.at_least), ("at_most", rule.at_most)] {
@@ -58,22 +67,18 @@ fn claim(rule: &ClaimRule, of: Option<(&str, &str)>, runs: &[Run], load: Option<
     if let Some((factor, level)) = of {
         evidence.insert(factor.to_owned(), json!(level));
     }
-    let verdict = match estimate {
-        Some(estimate) => {
-            // No metric is below 0, and neither is a ratio.
-            let (low, high) = estimate.interval(CONFIDENCE);
-            let low = low.max(0.0);
-            for (name, value) in [("mean", estimate.value), ("low_95", low), ("high_95", high)] {
-                evidence.insert(name.into(), json!(value));
+    let verdict = match deciding(rule, &conditions) {
+        Some(decides) => {
+            evidence.extend(decides.evidence());
+            if conditions.len() > 1 {
+                evidence.insert("decided_by".into(), json!(decides.words()));
+                let all: Vec<Value> = conditions.iter().map(Condition::row).collect();
+                evidence.insert("conditions".into(), json!(all));
             }
-            Verdict::within(rule.at_least, rule.at_most, (low, high))
+            decides.verdict
         }
         None => {
-            if let [only] = values[..] {
-                evidence.insert("mean".into(), json!(only));
-            }
-            let why = if values.is_empty() { "not measured" } else { "one value has no interval" };
-            evidence.insert("undecided_because".into(), json!(why));
+            evidence.insert("undecided_because".into(), json!("not measured"));
             Verdict::Undecided
         }
     };
@@ -81,6 +86,81 @@ fn claim(rule: &ClaimRule, of: Option<(&str, &str)>, runs: &[Run], load: Option<
         of.map_or_else(|| rule.id.clone(), |(_, level)| format!("{}-{}", rule.id, slug(level)));
     let (source, text) = (rule.source.clone(), rule.text.clone());
     Claim { id, source, text, verdict, evidence }
+}
+
+/// Runs of the same levels: the rounds are replicates.
+struct Condition {
+    levels: Levels,
+    rounds: usize,
+    mean: f64,
+    /// None of one round.
+    interval: Option<(f64, f64)>,
+    verdict: Verdict,
+}
+
+impl Condition {
+    /// Of at least one value.
+    fn judged(rule: &ClaimRule, levels: Levels, values: &[f64]) -> Self {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        // No metric is below 0, and neither is a ratio.
+        let interval = Estimate::of_mean(values).map(|estimate| {
+            let (low, high) = estimate.interval(CONFIDENCE);
+            (low.max(0.0), high)
+        });
+        let verdict = match interval {
+            Some(interval) if values.len() >= ROUNDS => {
+                Verdict::within(rule.at_least, rule.at_most, interval)
+            }
+            _ => Verdict::Undecided,
+        };
+        Self { levels, rounds: values.len(), mean, interval, verdict }
+    }
+
+    /// How far it is from breaking the claim, as a share of the limit: the nearer end of the
+    /// interval decides, and below 0 it is beyond.
+    fn margin(&self, rule: &ClaimRule) -> f64 {
+        let (low, high) = self.interval.unwrap_or((self.mean, self.mean));
+        let least = rule.at_least.map(|limit| (low - limit) / limit.abs().max(f64::MIN_POSITIVE));
+        let most = rule.at_most.map(|limit| (limit - high) / limit.abs().max(f64::MIN_POSITIVE));
+        least.into_iter().chain(most).fold(f64::INFINITY, f64::min)
+    }
+
+    fn evidence(&self) -> BTreeMap<String, Value> {
+        let mut evidence = BTreeMap::from([("mean".to_owned(), json!(self.mean))]);
+        if let Some((low, high)) = self.interval {
+            evidence.insert("low_95".into(), json!(low));
+            evidence.insert("high_95".into(), json!(high));
+        }
+        if self.rounds < ROUNDS {
+            let rounds = if self.rounds == 1 { "round" } else { "rounds" };
+            let why = format!("{} {rounds}; a verdict takes {ROUNDS}", self.rounds);
+            evidence.insert("undecided_because".into(), json!(why));
+        }
+        evidence
+    }
+
+    fn row(&self) -> Value {
+        let mut row = json!({ "levels": self.levels, "rounds": self.rounds });
+        row["verdict"] = json!(self.verdict);
+        for (name, value) in self.evidence() {
+            row[name] = value;
+        }
+        row
+    }
+
+    /// `load 4, processors 1`.
+    fn words(&self) -> String {
+        let levels = self.levels.iter().map(|(factor, level)| format!("{factor} {level}"));
+        levels.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The condition that decides a claim: the worst verdict, and of these the one that is the
+/// furthest beyond the limit, or the nearest to it.
+fn deciding<'c>(rule: &ClaimRule, conditions: &'c [Condition]) -> Option<&'c Condition> {
+    let worst = Verdict::of_all(conditions.iter().map(|it| it.verdict));
+    let of_worst = conditions.iter().filter(|it| it.verdict == worst);
+    of_worst.min_by(|a, b| a.margin(rule).total_cmp(&b.margin(rule)))
 }
 
 /// Lower-case letters and digits of a level, with hyphens for others.
@@ -93,41 +173,67 @@ fn slug(level: &str) -> String {
 /// What runs are matched by: the levels that no selection fixes, and the round.
 type Match = (Levels, u32);
 
-/// The figures of a claim: of each match those of the left side, divided by that of the right.
+/// The figures of a claim by condition, one of each round: those of the left side, divided by
+/// those of the right.
 fn values(
     rule: &ClaimRule,
     left: &(Selection, Take),
     right: Option<&(Selection, Take)>,
     runs: &[Run],
     load: Option<&str>,
-) -> Vec<f64> {
+) -> BTreeMap<Levels, Vec<f64>> {
     // A peak is one over all loads, so the load matches nothing there.
     let peak = left.1 == Take::Peak || right.is_some_and(|(_, take)| *take == Take::Peak);
     let mut fixed: BTreeSet<&str> = left.0.factors().collect();
     fixed.extend(right.into_iter().flat_map(|(selection, _)| selection.factors()));
     fixed.extend(load.filter(|_| peak));
     let side = |side: &(Selection, Take)| taken(rule, side, runs, &fixed, load);
-    let left = side(left);
-    let Some(right) = right else { return left.into_values().flatten().collect() };
-    let right = side(right);
-    let mut ratios = Vec::new();
-    for (key, values) in left {
-        let Some(others) = right.get(&key) else { continue };
-        let reference = others.iter().sum::<f64>() / others.len() as f64;
-        let of = values.into_iter().map(|value| value / reference);
-        ratios.extend(of.filter(|ratio| ratio.is_finite()));
+    let right = right.map(side);
+    let mut by_levels: BTreeMap<Levels, Vec<f64>> = BTreeMap::new();
+    for (key, values) in side(left) {
+        let reference = match &right {
+            None => 1.0,
+            Some(right) => match right.get(&key).and_then(|of| average(of.iter().map(|it| it.1))) {
+                Some(reference) => reference,
+                None => continue,
+            },
+        };
+        for (of_fixed, value) in values {
+            let value = value / reference;
+            if value.is_finite() {
+                let levels = key.0.iter().chain(&of_fixed).map(|(a, b)| (a.clone(), b.clone()));
+                by_levels.entry(levels.collect()).or_default().push(value);
+            }
+        }
     }
-    ratios
+    varying(by_levels)
 }
 
-/// What is taken of the selected runs of each match.
+/// Without the factors of which there is one level.
+fn varying(by_levels: BTreeMap<Levels, Vec<f64>>) -> BTreeMap<Levels, Vec<f64>> {
+    let mut seen: BTreeMap<&String, BTreeSet<&String>> = BTreeMap::new();
+    for (factor, level) in by_levels.keys().flatten() {
+        seen.entry(factor).or_default().insert(level);
+    }
+    let several = |factor: &String| seen[factor].len() > 1;
+    let mut named: BTreeMap<Levels, Vec<f64>> = BTreeMap::new();
+    for (levels, values) in &by_levels {
+        let levels = levels.iter().filter(|(factor, _)| several(factor));
+        let levels = levels.map(|(a, b)| (a.clone(), b.clone())).collect();
+        named.entry(levels).or_default().extend(values);
+    }
+    named
+}
+
+/// What is taken of the selected runs of each match, with the levels of the fixed factors that a
+/// single run has.
 fn taken(
     rule: &ClaimRule,
     (selection, take): &(Selection, Take),
     runs: &[Run],
     fixed: &BTreeSet<&str>,
     load: Option<&str>,
-) -> BTreeMap<Match, Vec<f64>> {
+) -> BTreeMap<Match, Vec<(Levels, f64)>> {
     let selected = runs.iter().filter(|run| selection.contains(&run.levels));
     let mut matches: BTreeMap<Match, Vec<(&Run, f64)>> = BTreeMap::new();
     for run in selected {
@@ -137,47 +243,49 @@ fn taken(
         matches.entry((levels, run.round)).or_default().push((run, value));
     }
     let peak_of = rule.peak_of.as_ref().unwrap_or(&rule.metric);
-    let peaks = match take {
-        Take::Peak => peaks(&matches, peak_of, load),
-        Take::Each | Take::Mean => BTreeMap::new(),
-    };
-    let of = |(key, runs): (Match, Vec<(&Run, f64)>)| {
-        let values: Vec<f64> = match take {
-            Take::Each => runs.into_iter().map(|(_, value)| value).collect(),
-            Take::Mean => vec![average(runs.iter().map(|(_, value)| *value))?],
+    let of = |(key, runs): (&Match, &Vec<(&Run, f64)>)| {
+        let values = match take {
+            Take::Each => {
+                let of_fixed = |run: &Run| {
+                    let mut levels = run.levels.clone();
+                    levels.retain(|factor, _| fixed.contains(factor.as_str()));
+                    levels
+                };
+                runs.iter().map(|(run, value)| (of_fixed(run), *value)).collect()
+            }
+            Take::Mean => {
+                vec![(Levels::new(), average(runs.iter().map(|(_, value)| *value))?)]
+            }
             Take::Peak => {
-                let at = peaks.get(&key.0)?;
-                let there = runs.iter().filter(|(run, _)| load_of(run, load) == *at);
-                vec![average(there.map(|(_, value)| *value))?]
+                let at = peak(&matches, key, peak_of, load)?;
+                let there = runs.iter().filter(|(run, _)| load_of(run, load) == at);
+                vec![(Levels::new(), average(there.map(|(_, value)| *value))?)]
             }
         };
-        Some((key, values))
+        Some((key.clone(), values))
     };
-    matches.into_iter().filter_map(of).collect()
+    matches.iter().filter_map(of).collect()
 }
 
-/// The load with the highest mean of a metric over all rounds, by match without its round. The
-/// load is chosen once: the highest value of each round would be raised by noise.
-fn peaks<'a>(
+/// The load with the highest mean of a metric over the other rounds; of a single round, over that
+/// one. A round's own values do not choose it: its highest value would be raised by noise.
+fn peak<'a>(
     matches: &BTreeMap<Match, Vec<(&'a Run, f64)>>,
+    (levels, round): &Match,
     metric: &str,
     load: Option<&str>,
-) -> BTreeMap<Levels, &'a str> {
-    let mut by_load: BTreeMap<&Levels, BTreeMap<&'a str, Vec<f64>>> = BTreeMap::new();
-    for ((levels, _), runs) in matches {
+) -> Option<&'a str> {
+    let of_levels = || matches.iter().filter(|((other, _), _)| other == levels);
+    let alone = of_levels().count() == 1;
+    let mut by_load: BTreeMap<&'a str, Vec<f64>> = BTreeMap::new();
+    for (_, runs) in of_levels().filter(|((_, other), _)| alone || other != round) {
         for (run, _) in runs {
             let Some(value) = run.value(metric) else { continue };
-            by_load.entry(levels).or_default().entry(load_of(run, load)).or_default().push(value);
+            by_load.entry(load_of(run, load)).or_default().push(value);
         }
     }
-    let highest = |loads: BTreeMap<&'a str, Vec<f64>>| {
-        let means = loads.into_iter().filter_map(|(load, values)| Some((load, average(values)?)));
-        means.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(load, _)| load)
-    };
-    by_load
-        .into_iter()
-        .filter_map(|(levels, loads)| Some((levels.clone(), highest(loads)?)))
-        .collect()
+    let means = by_load.into_iter().filter_map(|(load, values)| Some((load, average(values)?)));
+    means.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(load, _)| load)
 }
 
 fn load_of<'a>(run: &'a Run, load: Option<&str>) -> &'a str {

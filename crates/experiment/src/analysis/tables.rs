@@ -8,7 +8,7 @@ use tidegate_stats::Estimate;
 use super::curves::{Curve, curves};
 use super::published::beside;
 use super::scalability::scalability;
-use super::{Run, is_closed, mean, run, usual_cost};
+use super::{Run, is_closed, run, usual_cost};
 use crate::experiment::{Experiment, Levels};
 use crate::metrics::METRICS;
 use crate::record::{Kind, Record};
@@ -55,6 +55,25 @@ fn put(row: &mut Row, name: &str, value: Option<f64>) {
     row.insert(name.to_owned(), value.map_or(Value::Null, |value| json!(value)));
 }
 
+/// A figure of runs: the mean over the rounds, and its interval where there are several.
+fn put_mean(row: &mut Row, name: &str, runs: &[&Run], value: impl Fn(&Run) -> Option<f64>) {
+    let mut rounds: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for run in runs {
+        if let Some(value) = value(run) {
+            rounds.entry(run.round).or_default().push(value);
+        }
+    }
+    let mean = |values: &Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
+    let rounds: Vec<f64> = rounds.values().map(mean).collect();
+    put(row, name, (!rounds.is_empty()).then(|| mean(&rounds)));
+    if let Some(estimate) = Estimate::of_mean(&rounds) {
+        let (low, high) = estimate.interval(CONFIDENCE);
+        // No metric is below 0.
+        put(row, &format!("{name}_low_95"), Some(low.max(0.0)));
+        put(row, &format!("{name}_high_95"), Some(high));
+    }
+}
+
 /// Of closed loops: what a request costs at the number of customers with the highest throughput.
 fn costs(experiment: &Experiment, curves: &[Curve<'_>]) -> Vec<Row> {
     if !is_closed(experiment) {
@@ -65,15 +84,21 @@ fn costs(experiment: &Experiment, curves: &[Curve<'_>]) -> Vec<Row> {
         let mut row = columns(experiment, &curve.levels);
         put(&mut row, "customers", Some(peak.load));
         for metric in OF_CLOSED_LOOPS {
-            put(&mut row, metric, peak.mean(metric));
+            put_mean(&mut row, metric, &peak.runs, |run| run.figure(metric));
         }
         Some(row)
     };
     curves.iter().filter_map(row).collect()
 }
 
+/// Columns of the table `knee`: what is left in overload of the capacity that the baseline of the
+/// round measured. The baseline is none of the runs that are judged by it.
+pub const OVERLOADED_REQUESTS: &str = "overloaded_requests_of_capacity";
+/// The same of completed sessions.
+pub const OVERLOADED_COMPLETED: &str = "overloaded_completed_of_capacity";
+
 /// Tables 1 and 2 of the paper: the load that overloads the server, its peak, and what is left
-/// of it in overload.
+/// in overload.
 fn knee(experiment: &Experiment, curves: &[Curve<'_>]) -> Vec<Row> {
     if is_closed(experiment) {
         return Vec::new();
@@ -81,14 +106,16 @@ fn knee(experiment: &Experiment, curves: &[Curve<'_>]) -> Vec<Row> {
     let row = |curve: &Curve<'_>| {
         let peak = curve.peak()?;
         let mut row = columns(experiment, &curve.levels);
-        let throughput = peak.mean("requests_per_s")?;
-        let overloaded = mean(curve.overloaded(), "requests_per_s");
-        put(&mut row, "new_clients_per_s", peak.mean("offered_per_s"));
-        put(&mut row, "peak_requests_per_s", Some(throughput));
-        put(&mut row, "peak_completed_per_s", peak.mean("completed_per_s"));
-        put(&mut row, "overloaded_requests_per_s", overloaded);
-        put(&mut row, "overloaded_completed_per_s", mean(curve.overloaded(), "completed_per_s"));
-        put(&mut row, "overloaded_share_of_peak", overloaded.map(|it| it / throughput));
+        let overloaded = curve.overloaded();
+        for (name, runs, metric) in [
+            ("new_clients_per_s", &peak.runs, "offered_per_s"),
+            ("peak_requests_per_s", &peak.runs, "requests_per_s"),
+            ("overloaded_requests_per_s", &overloaded, "requests_per_s"),
+            (OVERLOADED_REQUESTS, &overloaded, "requests_of_capacity"),
+            (OVERLOADED_COMPLETED, &overloaded, "completed_of_capacity"),
+        ] {
+            put_mean(&mut row, name, runs, |run| run.figure(metric));
+        }
         for (name, value) in beside(&experiment.name, &curve.levels) {
             put(&mut row, name, Some(value));
         }
@@ -101,14 +128,11 @@ fn knee(experiment: &Experiment, curves: &[Curve<'_>]) -> Vec<Row> {
 fn handshakes(experiment: &Experiment, curves: &[Curve<'_>]) -> Vec<Row> {
     let row = |curve: &Curve<'_>| {
         let mut row = columns(experiment, &curve.levels);
-        let share = |runs| mean(runs, "full_handshake_share");
-        let (below, overloaded) = (share(curve.below()), share(curve.overloaded()));
-        if below.is_none() && overloaded.is_none() {
-            return None;
-        }
-        put(&mut row, "full_share_below", below);
-        put(&mut row, "full_share_overloaded", overloaded);
-        Some(row)
+        let (below, overloaded) = (curve.below(), curve.overloaded());
+        let share = |run: &Run| run.figure("full_handshake_share");
+        put_mean(&mut row, "full_share_below", &below, share);
+        put_mean(&mut row, "full_share_overloaded", &overloaded, share);
+        below.iter().chain(&overloaded).any(|run| share(run).is_some()).then_some(row)
     };
     curves.iter().filter_map(row).collect()
 }
@@ -121,12 +145,10 @@ fn phases(experiment: &Experiment, curves: &[Curve<'_>], runs: &[Run]) -> Vec<Ro
     let mut add = |levels: &Levels, load: &str, runs: &[&Run]| {
         let names: BTreeSet<&String> = runs.iter().flat_map(|run| run.phases.keys()).collect();
         for name in names {
-            let values: Vec<f64> =
-                runs.iter().filter_map(|run| run.phases.get(name)).copied().collect();
             let mut row = columns(experiment, levels);
             row.insert("at".into(), json!(load));
             row.insert("phase".into(), json!(name));
-            put(&mut row, "mean_ms", Some(values.iter().sum::<f64>() / values.len() as f64));
+            put_mean(&mut row, "mean_ms", runs, |run| run.phases.get(name).copied());
             rows.push(row);
         }
     };
@@ -194,14 +216,7 @@ fn points(experiment: &Experiment, runs: &[Run]) -> Vec<Row> {
         let mut row = columns(experiment, &levels);
         row.insert("rounds".into(), json!(runs.len()));
         for metric in of_points(experiment) {
-            let values: Vec<f64> = runs.iter().filter_map(|run| run.figure(metric)).collect();
-            put(&mut row, metric, mean(runs.iter().copied(), metric));
-            if let Some(estimate) = Estimate::of_mean(&values) {
-                let (low, high) = estimate.interval(CONFIDENCE);
-                // No metric is below 0.
-                put(&mut row, &format!("{metric}_low_95"), Some(low.max(0.0)));
-                put(&mut row, &format!("{metric}_high_95"), Some(high));
-            }
+            put_mean(&mut row, metric, &runs, |run| run.figure(metric));
         }
         row
     };

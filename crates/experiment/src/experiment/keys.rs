@@ -150,8 +150,9 @@ keys! {
         warm_up_per_customer: Time("0ms", "10s") = Is("0ms");
         /// The measured window of each run.
         measured: Time("1s", "4h") = Is("8s");
-        /// Rounds. In each, every combination is measured once, in random order.
-        repetitions: Whole(1, 1000) = Is("3");
+        /// Rounds. In each, every combination is measured once, in random order. A verdict takes
+        /// five.
+        repetitions: Whole(1, 1000) = Is("5");
     }
 
     /// What a quick run changes in `windows`.
@@ -179,10 +180,11 @@ keys! {
         quick: Other("list", "names of levels") = Else("all");
     }
 
-    /// A claim. The figure is the mean over all selected runs of their metric, or of its ratio
-    /// to that of the runs that they are compared with; the verdict follows from its interval
-    /// (95 %). Runs are compared with those of the same round that have the same levels of every
-    /// factor that neither selection names.
+    /// A claim. The figure is the metric of the selected runs, or its ratio to that of the runs
+    /// that they are compared with: those of the same round with the same levels of every factor
+    /// that neither selection names. Rounds are replicates, five at least; the verdict follows
+    /// from the interval (95 %) over them. Runs of other levels are other conditions: each has a
+    /// verdict, and the claim holds if it holds in all of them.
     pub(super) static CLAIM: ClaimKeys {
         /// Short name.
         id: Text("letters, digits and hyphens") = Required("collapse");
@@ -196,11 +198,13 @@ keys! {
         /// The runs: levels by factor, such as `{ policy = "off", load = ">= 2" }`.
         r#where: Subtable = Else("all runs");
         /// What is taken of them: `each`; `mean`; or `peak`, the level of `load` or `rate` with
-        /// the highest mean.
+        /// the highest mean over the other rounds.
         take: Words(TAKES) = Is("each");
         /// The metric that is highest at a `peak`, as where `metric` is the load there.
         peak_of: Text("see below") = Else("`metric`");
-        /// The runs that they are compared with; without it, the metric itself is checked.
+        /// The runs that they are compared with; without it, the metric itself is checked. A
+        /// peak is none of the runs that are compared with it: as a share of the capacity, which
+        /// the baseline of the round measures, there is `requests_of_capacity`.
         compared_with: Subtable = Unset;
         /// What is taken of these: `mean` or `peak`.
         compared_take: Words(&["mean", "peak"]) = Is("peak");
@@ -211,6 +215,8 @@ keys! {
         /// A factor for each of whose levels, as far as `where` selects them, the claim is checked
         /// by itself.
         each: Text("name of a factor") = Unset;
+        /// Whether a quick run checks it. Without a claim that says so, it checks all.
+        quick: Boolean = Is("false");
     }
 
     /// A figure.

@@ -122,6 +122,12 @@ impl Experiment {
         })
     }
 
+    /// The claims that a run checks: a quick one answers few questions, but decides them.
+    pub fn checked(&self, quick: bool) -> impl Iterator<Item = &ClaimRule> {
+        let chosen = quick && self.claims.iter().any(|claim| claim.quick);
+        self.claims.iter().filter(move |claim| claim.quick || !chosen)
+    }
+
     /// Times and repetitions.
     pub fn windows(&self, quick: bool) -> Windows {
         if quick { self.quick } else { self.windows }

@@ -44,6 +44,9 @@ pub struct ClaimRule {
     pub at_most: Option<f64>,
     /// Factor for each of whose levels it is checked.
     pub each: Option<String>,
+    /// Whether a quick run checks it.
+    #[serde(default)]
+    pub quick: bool,
 }
 
 /// What the x axis of a figure shows.
@@ -172,7 +175,17 @@ impl ClaimRule {
         {
             given.wrong("is for peaks", "add take = \"peak\", or leave it out");
         }
+        if let Some((compared, Take::Peak)) = &compared_with
+            && compared.overlaps(&runs.0, factors)
+        {
+            table.get("compared_with")?.wrong(
+                "has runs that are compared with their own peak",
+                "check their share of the capacity, metric = \"requests_of_capacity\", or select other runs",
+            );
+        }
+        let quick = table.read(&CLAIM.quick)?;
         Some(Self {
+            quick,
             id: id?,
             source: source?.to_owned(),
             text: text?.to_owned(),

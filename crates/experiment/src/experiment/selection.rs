@@ -46,6 +46,15 @@ impl Selection {
         self.0.keys().map(String::as_str)
     }
 
+    /// Whether a run can be of both selections.
+    pub(super) fn overlaps(&self, other: &Self, factors: &[Factor]) -> bool {
+        factors.iter().all(|factor| {
+            let both =
+                |level: &str| self.allows(&factor.name, level) && other.allows(&factor.name, level);
+            factor.levels.iter().any(|level| both(&level.name))
+        })
+    }
+
     /// The selection of one level of a factor, whatever it said about that factor.
     pub fn and(&self, factor: &str, level: &str) -> Self {
         let mut selection = self.clone();

@@ -30,7 +30,7 @@ source = \"s\"
 text = \"t\"
 metric = \"requests_per_s\"
 where = { policy = \"off\", load = \">= 2\" }
-compared_with = { policy = \"off\" }
+compared_with = { policy = \"tide\" }
 at_most = 0.3
 each = \"handshake\"
 ";

@@ -86,7 +86,7 @@ impl Page<'_> {
             dt { "Processors" } dd {
                 (words::servers(base)) ": core " (self.cores.0) " (" (self.unit) "); customers: core " (self.cores.1)
             }
-            dt { "Intervals" } dd { "95 %, by Student's t over the runs of a claim. A claim holds if the whole interval keeps its limits, does not hold if the whole interval is beyond one, and is undecided else. A ratio compares runs of the same round, so that drift of the machine's speed cancels." }
+            dt { "Intervals" } dd { "95 %, by Student's t over the rounds. A claim holds if the whole interval keeps its limits, does not hold if the whole interval is beyond one, and is undecided otherwise, or with fewer than five rounds. A claim about several loads or configurations holds if it holds in each; the figures are those of the one that decides. A ratio compares runs of the same round, so that drift of the machine's speed cancels." }
             dt { "Machine" } dd { (machine) ", " (machine.system) ", " (machine.cpus) " processors" }
             dt { "Commit" } dd { (self.summary.provenance.commit) }
             dt { "Command" } dd { code { (self.summary.provenance.command) } }

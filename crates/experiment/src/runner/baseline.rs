@@ -65,7 +65,7 @@ impl Runner<'_> {
             let offered = Offered::at(rate_per_s, Some(capacity));
             let record = self.measure(&planned, offered)?;
             if is_carried(&record) {
-                capacity = carried(&record, self.requests_of(&off)?).unwrap_or(capacity);
+                capacity = carried(&record, self.bench.requests_each(&off)?).unwrap_or(capacity);
                 break;
             }
             capacity *= BACK_OFF;
@@ -76,7 +76,7 @@ impl Runner<'_> {
 
     /// Estimates a capacity by the CPU time of a session, or takes that of an earlier process.
     fn estimate(&mut self, off: &Settings, key: &str, blocks: &[Block]) -> Result<f64> {
-        let requests = self.requests_of(off)?;
+        let requests = self.bench.requests_each(off)?;
         if let Some(capacity) = self.earlier(key).and_then(|record| carried(record, requests)) {
             return Ok(capacity);
         }
@@ -125,11 +125,6 @@ impl Runner<'_> {
             .clamp(least, most)
             .max(self.experiment.windows(self.options.quick).warm_up_s);
         Windows { warm_up_s, measured_s: PROBE_S, repetitions: 1, warm_up_per_customer_s: 0.0 }
-    }
-
-    /// Mean requests of a session.
-    fn requests_of(&self, settings: &Settings) -> Result<f64> {
-        Ok(self.bench.scenario(settings)?.session_length().mean_requests.max(1.0))
     }
 
     /// The name with the lowest number that no run has.

@@ -82,6 +82,11 @@ impl Bench<'_> {
             .ok_or_else(|| Error::Internal(format!("no scenario {}", settings.scenario)))
     }
 
+    /// Mean requests of a session.
+    pub(super) fn requests_each(&self, settings: &Settings) -> Result<f64> {
+        Ok(self.scenario(settings)?.session_length().mean_requests.max(1.0))
+    }
+
     /// Runs what is planned, and completes its folder.
     pub(super) fn run(
         &self,
@@ -146,7 +151,8 @@ impl Bench<'_> {
         let json = serde_json::to_string(&summary)
             .map_err(|error| Error::Internal(format!("cannot write a result: {error}")))?;
         write(&open.path().join("load.json"), &json)?;
-        let mut figures = figures(&summary, &measured, &grant, offered);
+        let requests_each = self.requests_each(settings)?;
+        let mut figures = figures(&summary, &measured, &grant, offered, requests_each);
         if let Some(file) = gc_log {
             figures.extend(pauses(&file, window)?);
         }
@@ -278,7 +284,14 @@ impl Measured {
     }
 }
 
-fn figures(summary: &Summary, measured: &Measured, grant: &Grant, offered: Offered) -> Figures {
+/// The figures of a run whose sessions have so many requests on average.
+fn figures(
+    summary: &Summary,
+    measured: &Measured,
+    grant: &Grant,
+    offered: Offered,
+    requests_each: f64,
+) -> Figures {
     let totals = &summary.totals;
     let per_s = |count: u64| count as f64 / summary.measured_s.max(1e-9);
     let mut figures = Figures::from([
@@ -325,8 +338,10 @@ fn figures(summary: &Summary, measured: &Measured, grant: &Grant, offered: Offer
     if summary.offered_per_s > 0.0 {
         put("completed_per_offered", summary.completed_per_s / summary.offered_per_s);
     }
-    if let Some(capacity) = offered.capacity_per_s {
+    if let Some(capacity) = offered.capacity_per_s.filter(|capacity| *capacity > 0.0) {
         put("capacity_per_s", capacity);
+        put("requests_of_capacity", summary.requests_per_s / (capacity * requests_each));
+        put("completed_of_capacity", summary.completed_per_s / capacity);
     }
     let (core_use, seconds) = (&measured.core_use, measured.core_use.seconds());
     if let Some((first, last)) = measured.cpu.filter(|_| seconds > 0.0) {

@@ -43,9 +43,10 @@ fn all_or_none_can_be_full() {
     let totals = summary(strangers(&server, 100, 1.0)).totals;
     assert_eq!((totals.full_ok, totals.resumed_ok), (100, 0));
     let totals = summary(strangers(&server, 200, 0.0)).totals;
-    // Connections made before the first ticket arrives cannot resume.
+    // Connections made before the first ticket arrives cannot resume: how many depends on the
+    // machine's speed.
     assert_eq!(totals.full_ok, totals.resumption_without_ticket);
-    assert!(totals.resumed_ok >= 150, "{totals:?}");
+    assert!(totals.resumed_ok > 0 && totals.resumption_declined == 0, "{totals:?}");
 }
 
 #[test]

@@ -41,7 +41,7 @@ const TENTH_SLOWER: f64 = 10_000.0;
 const LEFT: usize = 2048;
 /// The variable that describes the site of a process, and the test that is that process.
 const SITE: &str = "TIDEGATE_KNOWN_SITE";
-const PROCESS: &str = "known_site::as_a_process";
+const PROCESS: &str = "study::known_site::as_a_process";
 
 impl KnownSite {
     pub const fn pool(workers: usize, ms: u64) -> Self {

@@ -1,6 +1,7 @@
 //! `tidegate study` over real processes: a tiny experiment from end to end, interrupted and
 //! continued; and bad input. Nothing here depends on how fast anything is.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -134,8 +135,15 @@ fn check_results(out: &Path) {
     assert_eq!(summary["study"], "tiny");
     assert_eq!(summary["quick"], false);
     assert!(summary["machine"].is_object());
-    assert_eq!(summary["tables"]["runs"].as_array().unwrap().len(), 4);
-    assert_eq!(summary["tables"]["points"].as_array().unwrap().len(), 2);
+    let rows = |table: &str| summary["tables"][table].as_array().cloned().unwrap_or_default();
+    assert_eq!(rows("runs").len(), 4);
+    // On a busy machine the load generator may be saturated: such a run is in no point.
+    let sound: BTreeSet<String> = rows("runs")
+        .iter()
+        .filter(|run| run["driver_saturated"] == false)
+        .map(|run| run["policy"].to_string())
+        .collect();
+    assert_eq!(rows("points").len(), sound.len(), "{:#}", summary["tables"]);
     let claim = &summary["claims"][0];
     for key in ["id", "source", "text", "verdict", "evidence"] {
         assert!(!claim[key].is_null(), "{key}");

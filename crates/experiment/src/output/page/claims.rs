@@ -5,6 +5,11 @@ use maud::{Markup, html};
 use super::Page;
 use crate::claim::{Claim, Verdict};
 
+/// How many conditions a claim has.
+fn conditions(claim: &Claim) -> usize {
+    claim.evidence.get("conditions").and_then(|it| it.as_array()).map_or(1, Vec::len)
+}
+
 /// Every claim: verdict, figure with its interval, and limit. Claims that are checked for
 /// several levels stand together.
 pub(super) fn table(page: &Page<'_>) -> Markup {
@@ -40,13 +45,21 @@ pub(super) fn table(page: &Page<'_>) -> Markup {
 }
 
 fn verdict(claim: &Claim) -> Markup {
-    match claim.verdict {
-        Verdict::Holds => html! { span.holds { "✓ holds" } },
-        Verdict::DoesNotHold => html! { span.does-not-hold { "✗ does not hold" } },
-        Verdict::Undecided => {
-            html! { span.undecided { "≈ undecided" @if let Some(why) = claim.evidence.get("undecided_because").and_then(|it| it.as_str()) { small { (why) } } } }
+    let words = |name: &str| claim.evidence.get(name).and_then(|it| it.as_str());
+    let (class, text) = match claim.verdict {
+        Verdict::Holds => ("holds", "✓ holds"),
+        Verdict::DoesNotHold => ("does-not-hold", "✗ does not hold"),
+        Verdict::Undecided => ("undecided", "≈ undecided"),
+    };
+    html! { span class=(class) { (text)
+        @if let Some(why) = words("undecided_because") { small { (why) } }
+        @if let Some(decides) = words("decided_by") {
+            small { @match claim.verdict {
+                Verdict::Holds => { "in all of " (conditions(claim)) "; least clearly with " (decides) }
+                _ => { "with " (decides) ", of " (conditions(claim)) }
+            } }
         }
-    }
+    } }
 }
 
 /// The levels that the claim was checked for.

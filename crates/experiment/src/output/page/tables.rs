@@ -19,8 +19,8 @@ pub(super) fn all(page: &Page<'_>) -> Markup {
         }
         @let knee = table("knee");
         @if !knee.is_empty() {
-            h2 { "Peak, and what is left of it in overload" }
-            p.soft { "New clients per second at the load with the highest throughput; overload is from 1.5 times the capacity on."
+            h2 { "Peak, and what is left in overload" }
+            p.soft { "New clients per second at the load with the highest throughput. Overload is from 1.5 times the capacity on; shares are of the capacity that a baseline without admission control measured in the same round."
                 @if beside(knee) { " Columns of the paper: Tables 1 and 2, on one to four processors of 1.4 GHz with RSA-1024." } }
             (rows(page, knee))
         }
@@ -33,7 +33,7 @@ pub(super) fn all(page: &Page<'_>) -> Markup {
         }
         @let points = table("points");
         @if !points.is_empty() {
-            details { summary { "Every combination, mean over the rounds" } (rows(page, &without_intervals(points))) }
+            details { summary { "Every combination, mean over the rounds" } (rows(page, points)) }
         }
         @let phases = table("phases");
         @if !phases.is_empty() {
@@ -52,7 +52,7 @@ pub(super) fn all(page: &Page<'_>) -> Markup {
 fn by_phase(rows: &[Row]) -> Vec<Row> {
     let mut wide: Vec<(Row, Row)> = Vec::new();
     for row in rows {
-        let is_level = |name: &str| name != "phase" && name != "mean_ms";
+        let is_level = |name: &str| name != "phase" && !name.starts_with("mean_ms");
         let levels = row.iter().filter(|(name, _)| is_level(name));
         let levels: Row = levels.map(|(name, value)| (name.clone(), value.clone())).collect();
         let phase = row.get("phase").and_then(Value::as_str).unwrap_or_default();
@@ -60,12 +60,13 @@ fn by_phase(rows: &[Row]) -> Vec<Row> {
         if phase.ends_with(".cpu") {
             continue;
         }
-        let mean = row.get("mean_ms").cloned().unwrap_or_default();
+        let of_phase = row.iter().filter_map(|(name, value)| {
+            let end = name.strip_prefix("mean_ms")?;
+            Some((format!("{phase}{end}"), value.clone()))
+        });
         match wide.iter_mut().find(|(known, _)| *known == levels) {
-            Some((_, phases)) => {
-                phases.insert(phase.to_owned(), mean);
-            }
-            None => wide.push((levels, Row::from_iter([(phase.to_owned(), mean)]))),
+            Some((_, phases)) => phases.extend(of_phase),
+            None => wide.push((levels, of_phase.collect())),
         }
     }
     let joined = |(mut levels, phases): (Row, Row)| {
@@ -75,19 +76,10 @@ fn by_phase(rows: &[Row]) -> Vec<Row> {
     wide.into_iter().map(joined).collect()
 }
 
-/// The intervals make a table too wide; they are in the summary.
-fn without_intervals(rows: &[Row]) -> Vec<Row> {
-    let narrow = |row: &Row| {
-        let kept = row.iter().filter(|(name, _)| !name.ends_with("_95"));
-        kept.map(|(name, value)| (name.clone(), value.clone())).collect()
-    };
-    rows.iter().map(narrow).collect()
-}
-
 fn rows(page: &Page<'_>, rows: &[Row]) -> Markup {
     let mut columns: Vec<&str> = Vec::new();
     for name in rows.iter().flat_map(|row| row.keys()) {
-        if !columns.contains(&name.as_str()) {
+        if !name.ends_with("_95") && !columns.contains(&name.as_str()) {
             columns.push(name);
         }
     }
@@ -101,15 +93,21 @@ fn rows(page: &Page<'_>, rows: &[Row]) -> Markup {
         tbody { @for row in rows { tr { @for name in &columns {
             @match row.get(*name) {
                 Some(Value::String(text)) => td class=(format!("text {text}")) { (text) },
-                value => td { (cell(name, value)) },
+                value => td { (cell(name, value)) @if let Some(range) = interval(name, row) { small { (range) } } },
             }
         } } } }
     } } }
 }
 
+/// The interval of a figure: `12 to 14`.
+fn interval(name: &str, row: &Row) -> Option<String> {
+    let end = |end: &str| Some(cell(name, Some(row.get(&format!("{name}_{end}_95"))?)));
+    Some(format!("{} to {}", end("low")?, end("high")?))
+}
+
 /// Columns in the order of reading.
 fn order(name: &str) -> usize {
-    const ORDER: [&str; 38] = [
+    const ORDER: [&str; 37] = [
         "run",
         "at",
         "customer.connect",
@@ -129,10 +127,9 @@ fn order(name: &str) -> usize {
         "paper_peak_requests_per_s",
         "overloaded_requests_per_s",
         "paper_overloaded_requests_per_s",
-        "overloaded_share_of_peak",
+        "overloaded_requests_of_capacity",
         "paper_overloaded_share_of_peak",
-        "peak_completed_per_s",
-        "overloaded_completed_per_s",
+        "overloaded_completed_of_capacity",
         "requests_per_s",
         "completed_per_s",
         "refused_per_s",
@@ -157,12 +154,14 @@ fn head(name: &str) -> String {
     let words = name.replace("paper_", "paper: ").replace("_per_s", "/s").replace('_', " ");
     let words =
         words.replace(" ms", ", ms").replace("overloaded share of peak", "left of the peak");
+    let words = words.replace("overloaded requests of capacity", "left of the capacity");
+    let words = words.replace("overloaded completed of capacity", "of it, in completed sessions");
     let words = words.replace("customer.", "customer: ").replace("full share", "full handshakes,");
     words.replace("cpu", "CPU").replace(", ms per request", " per request, ms")
 }
 
 fn cell(name: &str, value: Option<&Value>) -> String {
-    let share = name.contains("share") || name.contains("ratio") || name.ends_with("_use");
+    let share = ["share", "ratio", "_use", "_of_capacity"].iter().any(|it| name.contains(it));
     match value {
         Some(Value::Number(number)) if number.is_f64() => {
             let value = number.as_f64().unwrap_or_default();

@@ -1,55 +1,58 @@
 //! The headline of a page, and the figures below it.
 
-use std::collections::BTreeMap;
-
 use maud::{Markup, html};
 
 use super::Page;
+use crate::analysis::tables::{OVERLOADED_COMPLETED, OVERLOADED_REQUESTS};
 use crate::claim::Verdict;
 use crate::experiment::{Settings, Windows};
 use crate::summary::Row;
 
-/// Mean share of the peak that is left in overload, and of the peak's completed sessions, by
-/// policy in the order of the file; empty unless policies are compared.
-fn kept(page: &Page<'_>) -> Vec<(String, f64, f64)> {
+/// What is left of the capacity in overload with a policy, where it is least.
+struct Kept {
+    policy: String,
+    requests: Share,
+    completed: Option<Share>,
+}
+
+/// A share with its interval, where there is one.
+struct Share {
+    mean: f64,
+    interval: Option<(f64, f64)>,
+}
+
+impl Share {
+    fn of(row: &Row, name: &str) -> Option<Self> {
+        let number = |name: &str| row.get(name).and_then(serde_json::Value::as_f64);
+        let end = |end: &str| number(&format!("{name}_{end}_95"));
+        Some(Self { mean: number(name)?, interval: end("low").zip(end("high")) })
+    }
+
+    /// `93 % (91 to 95)`.
+    fn words(&self) -> String {
+        let ends = self
+            .interval
+            .map(|(low, high)| format!(" ({:.0} to {:.0})", 100.0 * low, 100.0 * high));
+        percent(self.mean) + &ends.unwrap_or_default()
+    }
+}
+
+/// By policy in the order of the file; empty unless policies are compared.
+fn kept(page: &Page<'_>) -> Vec<Kept> {
     let Some(factor) = page.experiment.factors.iter().find(|factor| factor.name == "policy") else {
         return Vec::new();
     };
     let rows = page.summary.tables.get("knee").map(Vec::as_slice).unwrap_or_default();
-    let mut by_policy: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
-    for row in rows {
-        let number = |name: &str| row.get(name).and_then(serde_json::Value::as_f64);
-        let policy = row.get("policy").and_then(serde_json::Value::as_str);
-        let reference = peak_of_off(rows, row).unwrap_or(row);
-        let peak = |name: &str| reference.get(name).and_then(serde_json::Value::as_f64);
-        let share = |of: &str, whole: &str| Some(number(of)? / peak(whole)?);
-        let requests = share("overloaded_requests_per_s", "peak_requests_per_s");
-        let sessions = share("overloaded_completed_per_s", "peak_completed_per_s");
-        if let (Some(policy), Some(requests), Some(sessions)) = (policy, requests, sessions) {
-            by_policy.entry(policy).or_default().push((requests, sessions));
-        }
-    }
-    let mean = |values: &[(f64, f64)], of: fn(&(f64, f64)) -> f64| {
-        values.iter().map(of).sum::<f64>() / values.len() as f64
+    let least = |policy: &str| {
+        let of = |row: &&Row| row.get("policy").and_then(serde_json::Value::as_str) == Some(policy);
+        let all = rows.iter().filter(of).filter_map(|row| {
+            let requests = Share::of(row, OVERLOADED_REQUESTS)?;
+            let completed = Share::of(row, OVERLOADED_COMPLETED);
+            Some(Kept { policy: policy.to_owned(), requests, completed })
+        });
+        all.min_by(|a, b| a.requests.mean.total_cmp(&b.requests.mean))
     };
-    let levels = factor.levels(page.summary.quick).into_iter();
-    levels
-        .filter_map(|policy| {
-            let values = by_policy.get(policy)?;
-            Some((policy.to_owned(), mean(values, |it| it.0), mean(values, |it| it.1)))
-        })
-        .collect()
-}
-
-/// The row of the policy `off` with the same other levels.
-fn peak_of_off<'a>(rows: &'a [Row], row: &Row) -> Option<&'a Row> {
-    let same = |other: &&Row| {
-        other.get("policy").and_then(serde_json::Value::as_str) == Some("off")
-            && row.iter().all(|(name, value)| {
-                name == "policy" || !value.is_string() || other.get(name) == Some(value)
-            })
-    };
-    rows.iter().find(same)
+    factor.levels(page.summary.quick).into_iter().filter_map(least).collect()
 }
 
 /// The time before the measured window of a run: `0.5 s and 30 ms for each customer at a time`.
@@ -71,17 +74,17 @@ fn percent(share: f64) -> String {
 /// The result in a sentence.
 pub(super) fn headline(page: &Page<'_>) -> String {
     let kept = kept(page);
-    if let Some((_, requests, _)) = kept.iter().find(|(policy, ..)| policy == "off")
+    if let Some(off) = kept.iter().find(|it| it.policy == "off")
         && kept.len() > 1
     {
         let others: Vec<String> = kept
             .iter()
-            .filter(|(policy, ..)| policy != "off")
-            .map(|(policy, requests, _)| format!("{} with {policy}", percent(*requests)))
+            .filter(|it| it.policy != "off")
+            .map(|it| format!("{} with {}", percent(it.requests.mean), it.policy))
             .collect();
         return format!(
-            "Overloaded, the server keeps {} of its peak throughput without admission control, {}.",
-            percent(*requests),
+            "Overloaded, the server keeps {} of its capacity without admission control, {}.",
+            percent(off.requests.mean),
             and(&others)
         );
     }
@@ -106,13 +109,11 @@ pub(super) fn lead(page: &Page<'_>) -> String {
     let mut text = String::new();
     let kept = kept(page);
     if !kept.is_empty() {
-        let sessions: Vec<String> = kept
-            .iter()
-            .map(|(policy, _, sessions)| format!("{} with {policy}", percent(*sessions)))
-            .collect();
+        let shares: Vec<String> =
+            kept.iter().map(|it| format!("{} with {}", it.requests.words(), it.policy)).collect();
         text += &format!(
-            "Of the sessions that the server completes at its peak without admission control it completes in overload {}. ",
-            and(&sessions)
+            "Requests answered in overload, as a share of the capacity that the same round measured, in the configuration where it is least: {}. ",
+            and(&shares)
         );
     }
     let (claims, count) = (page.summary.claims.len(), |verdict| page.summary.count(verdict));
@@ -132,12 +133,12 @@ pub(super) fn lead(page: &Page<'_>) -> String {
 /// The figures of the headline.
 pub(super) fn cards(page: &Page<'_>) -> Markup {
     let kept = kept(page);
-    html! { @if !kept.is_empty() { div.cards.key {
-        @for (policy, requests, sessions) in &kept {
-            div.card { b { (percent(*requests)) } span { "of the peak throughput in overload, " (policy) } }
-            div.card { b { (percent(*sessions)) } span { "of the peak's completed sessions in overload, " (policy) } }
+    html! { @if !kept.is_empty() { div.cards.key { @for it in &kept {
+        div.card { b { (percent(it.requests.mean)) } span { "of the capacity's requests in overload, " (it.policy) } }
+        @if let Some(completed) = &it.completed {
+            div.card { b { (percent(completed.mean)) } span { "of the capacity's completed sessions in overload, " (it.policy) } }
         }
-    } } }
+    } } } }
 }
 
 #[cfg(test)]
