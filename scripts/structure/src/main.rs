@@ -4,6 +4,7 @@
 //! - Crates depend downwards only ([`layers`]).
 //! - No modules of different folders import each other in a circle ([`circles`]);
 //!   with `--within-folders` also none of the same folder.
+//! - Concepts that stand once have no second place ([`once`]).
 //! - No source file is longer than 500 lines, tables of data excepted ([`length`]).
 //!
 //! Exit codes: 0 no fault, 1 faults, 2 wrong arguments, 3 the tree cannot be read.
@@ -13,6 +14,7 @@ mod layers;
 mod length;
 mod module;
 mod names;
+mod once;
 mod source;
 mod targets;
 
@@ -63,5 +65,6 @@ fn faults(root: &Path, scope: Scope) -> Result<Vec<String>> {
         faults.extend(circles::faults(root, &target, scope)?);
     }
     faults.extend(length::faults(root, length::TABLES)?);
+    faults.extend(once::faults(root, once::CONCEPTS)?);
     Ok(faults)
 }
