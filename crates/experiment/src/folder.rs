@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
 use crate::summary::{FORMAT, Summary};
 use crate::{Error, Result};
 
@@ -42,6 +44,44 @@ impl Folder {
             ))
         })?;
         Ok(Self { path: path.to_owned() })
+    }
+
+    /// Makes a folder a study's own, with `state` as its [`STATE`]: a new or empty one, or with
+    /// `resume` one of which `difference` finds nothing wrong, given the text of its state.
+    ///
+    /// # Errors
+    /// [`Error::Operator`]: it holds a study and `resume` is not set, or one that differs;
+    /// [`Error::Machine`]: it cannot be written.
+    pub fn claim(
+        out: &Path,
+        resume: bool,
+        state: &impl Serialize,
+        difference: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self> {
+        let operator =
+            |text: &str| Err(Error::Operator(format!("--out {}: {text}", out.display())));
+        let folder = Self::create(out)?;
+        match tidegate_config::read_text(&folder.file(STATE), LARGEST) {
+            Ok(text) => match difference(&text) {
+                Some(difference) => return operator(&difference),
+                None if !resume => {
+                    return operator(
+                        "holds a study already; --resume continues it, another --out starts anew",
+                    );
+                }
+                None => {}
+            },
+            Err(_) if folder.file(RUNS).exists() || folder.file(SUMMARY).exists() => {
+                return operator(&format!(
+                    "has results and no {STATE}, so that it cannot be continued; give another --out"
+                ));
+            }
+            Err(_) => {}
+        }
+        let text = serde_json::to_string_pretty(state)
+            .map_err(|error| Error::Internal(format!("cannot write the state: {error}")))?;
+        folder.write(STATE, (text + "\n").as_bytes())?;
+        Ok(folder)
     }
 
     /// Its path.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tidegate_host::Machine;
 
 use crate::experiment::Experiment;
-use crate::folder::{Folder, LARGEST, RUNS, STATE, SUMMARY};
+use crate::folder::{Folder, LARGEST, STATE};
 use crate::options::Options;
 use crate::resources::Resources;
 use crate::summary::FORMAT;
@@ -69,39 +69,15 @@ impl State {
     /// [`Error::Operator`]: it belongs to a study and `resume` is not set, or to another study;
     /// [`Error::Machine`]: it cannot be written.
     pub fn claim(&self, out: &Path, resume: bool) -> Result<()> {
-        let shown = out.display();
-        let operator = |text: String| Err(Error::Operator(format!("--out {shown}: {text}")));
-        let folder = Folder::create(out)?;
-        if let Ok(text) = tidegate_config::read_text(&folder.file(STATE), LARGEST) {
-            if let Some(other) = of_other_method(&text) {
-                return operator(format!("holds the study {other}; give another --out"));
+        // Claims and figures may be others than before: they are written anew.
+        let folder = Folder::claim(out, resume, self, |text| {
+            if let Some(other) = of_other_method(text) {
+                return Some(format!("holds the study {other}; give another --out"));
             }
-            if !resume {
-                return operator(
-                    "holds a study already; --resume continues it, another --out starts anew"
-                        .into(),
-                );
-            }
-            return match self.difference(&text) {
-                // Claims and figures may be others than before.
-                None => self.write(&folder),
-                Some(difference) => operator(format!(
-                    "{difference}; give the same file and flags, or another --out to start anew"
-                )),
-            };
-        }
-        if folder.file(RUNS).exists() || folder.file(SUMMARY).exists() {
-            return operator(format!(
-                "has results and no {STATE}, so that it cannot be continued; give another --out"
-            ));
-        }
-        self.write(&folder)
-    }
-
-    fn write(&self, folder: &Folder) -> Result<()> {
-        let text = serde_json::to_string_pretty(self)
-            .map_err(|error| Error::Internal(format!("cannot write the state: {error}")))?;
-        folder.write(STATE, (text + "\n").as_bytes()).map(|_| ())
+            let remedy = "give the same file and flags, or another --out to start anew";
+            self.difference(text).map(|difference| format!("{difference}; {remedy}"))
+        });
+        folder.map(|_| ())
     }
 
     /// What a folder has of another study, in words; `None` if it is of the same. Claims, figures
@@ -200,6 +176,7 @@ pub fn check_format(file: &Path, state: &serde_json::Value) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::folder::RUNS;
     use crate::experiment::BuiltIn;
 
     fn state() -> State {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tidegate_host::Machine;
 
 use super::NAME;
-use tidegate_experiment::folder::{Folder, LARGEST, RUNS, STATE, SUMMARY};
+use tidegate_experiment::folder::{Folder, LARGEST, STATE};
 use tidegate_experiment::{Error, Result};
 
 /// What the measurements of a folder have in common.
@@ -41,32 +41,10 @@ impl Settings {
     /// [`Error::Operator`]: it holds a study and `resume` is not set, or has other settings;
     /// [`Error::Machine`]: it cannot be written.
     pub(super) fn claim(&self, out: &Path, resume: bool) -> Result<Folder> {
-        let shown = out.display();
-        let operator = |text: String| Err(Error::Operator(format!("--out {shown}: {text}")));
-        let folder = Folder::create(out)?;
-        match tidegate_config::read_text(&folder.file(STATE), LARGEST) {
-            Ok(_) if !resume => operator(
-                "holds a study already; --resume continues it, another --out starts anew".into(),
-            ),
-            Ok(text) => match self.difference(&text) {
-                None => Ok(folder),
-                Some(difference) => {
-                    operator(format!("{difference}, or another --out to start anew"))
-                }
-            },
-            Err(_) if folder.file(RUNS).exists() || folder.file(SUMMARY).exists() => {
-                operator(format!(
-                    "has results and no {STATE}, so that it cannot be continued; give another --out"
-                ))
-            }
-            Err(_) => {
-                let text = serde_json::to_string_pretty(self).map_err(|error| {
-                    Error::Internal(format!("cannot write the settings: {error}"))
-                })?;
-                folder.write(STATE, (text + "\n").as_bytes())?;
-                Ok(folder)
-            }
-        }
+        Folder::claim(out, resume, self, |text| {
+            self.difference(text)
+                .map(|difference| format!("{difference}, or another --out to start anew"))
+        })
     }
 
     /// What a folder has of other settings, and what to give in place of this; `None` if they
