@@ -176,8 +176,8 @@ pub fn check_format(file: &Path, state: &serde_json::Value) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::folder::RUNS;
     use crate::experiment::BuiltIn;
+    use crate::folder::RUNS;
 
     fn state() -> State {
         State {

@@ -22,6 +22,8 @@ pub struct Measurement<'a> {
     pulse: Pulse,
     began: Instant,
     peak: f64,
+    /// Windows beyond the planned ones for which there is time.
+    spare: usize,
     /// The current capacity, in sessions per second.
     capacity: f64,
 }
@@ -33,9 +35,6 @@ const BASELINE_SHARE: f64 = 0.94;
 const BACK_OFF: f64 = 0.9;
 /// Baselines in a row that may lose customers.
 const BASELINE_TRIES: usize = 2;
-/// Attempts at a window in which the driver is saturated. On a shared machine that passes,
-/// and the figures of such a window are not the server's.
-const WINDOW_TRIES: usize = 3;
 
 /// A measured window: customers, server and machine.
 struct Window {
@@ -59,7 +58,8 @@ impl<'a> Measurement<'a> {
     ) -> anyhow::Result<Self> {
         let pulse = Pulse::start(&plan.server_cores)?;
         let began = Instant::now();
-        Ok(Self { plan, testbed, stop, show, pulse, began, peak: 0.0, capacity: 0.0 })
+        let spare = plan.spare_windows();
+        Ok(Self { plan, testbed, stop, show, pulse, began, peak: 0.0, spare, capacity: 0.0 })
     }
 
     /// Finds the capacity without admission control: estimated by the CPU time of a session
@@ -127,15 +127,20 @@ impl<'a> Measurement<'a> {
         Ok(ramp)
     }
 
-    /// One policy at one multiple of the capacity; again where the driver was saturated.
+    /// Whether there is time for a window beyond the planned ones, which is then used.
+    pub fn has_spare_window(&mut self) -> bool {
+        let has = self.spare > 0;
+        self.spare = self.spare.saturating_sub(1);
+        has
+    }
+
+    /// One policy at one multiple of the capacity; again where the driver was saturated, while
+    /// there is time: on a shared machine that passes, and such figures are not the server's.
     pub fn point(&mut self, policy: &str, multiple: f64, capacity: f64) -> anyhow::Result<Point> {
         let phase = format!("Policy {policy}, {multiple} times the capacity");
         self.phase(&phase);
         let mut point = self.attempt(policy, multiple, capacity)?;
-        for _ in 1..WINDOW_TRIES {
-            if !point.driver_saturated {
-                break;
-            }
+        while point.driver_saturated && self.has_spare_window() {
             let again = format!("{phase}, again: the driver was saturated");
             self.phase(&again);
             point = self.attempt(policy, multiple, capacity)?;

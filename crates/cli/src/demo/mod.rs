@@ -95,7 +95,7 @@ fn measure(measurement: &mut Measurement) -> anyhow::Result<Summary> {
     let plan = measurement.plan;
     let (capacity_sessions_per_s, ramp) = measurement.capacity()?;
     let mut summary = Summary { capacity_sessions_per_s, ramp, ..Summary::default() };
-    let (mut capacity_is_known, mut spare) = (false, plan.spare_windows());
+    let mut capacity_is_known = false;
     for multiple in plan.multiples {
         if !capacity_is_known {
             summary.baselines.extend(measurement.baselines()?);
@@ -115,8 +115,8 @@ fn measure(measurement: &mut Measurement) -> anyhow::Result<Summary> {
             }
             summary.set(&windows, measurement.peak());
             // Where the spread leaves a goal open, more windows make it smaller.
-            while assessed && spare > 0 && goals::is_close(&summary, *multiple) {
-                spare -= 1;
+            while assessed && goals::is_close(&summary, *multiple) && measurement.has_spare_window()
+            {
                 windows.push(measurement.point(policy, *multiple, capacity)?);
                 summary.baselines.extend(measurement.baselines()?);
                 summary.set(&windows, measurement.peak());

@@ -36,6 +36,8 @@ pub struct Times {
 
 /// The whole demo takes no longer, if nothing has to be repeated.
 const LONGEST: Duration = Duration::from_secs(300);
+/// Windows beyond the planned ones of a quick demo.
+const QUICK_SPARE: usize = 1;
 /// Probes and steps of the ramp that it usually takes.
 const PROBES: u32 = 3;
 const RAMP_STEPS: u32 = 10;
@@ -111,7 +113,7 @@ impl Plan {
     pub fn spare_windows(&self) -> usize {
         let left = LONGEST.saturating_sub(self.length()).as_secs_f64();
         let each = (self.window() + self.baseline()).as_secs_f64();
-        if self.quick { 0 } else { (left / each) as usize }
+        if self.quick { QUICK_SPARE } else { (left / each) as usize }
     }
 
     fn window(&self) -> Duration {
