@@ -16,7 +16,7 @@ pub fn page(summary: &Summary) -> String {
         h2 { "Goals" }
         (goals(&summary.goals))
         @if summary.goals.iter().any(|goal| goal.verdict == Verdict::Undecided) {
-            p { "≈ close: the spread of this run contains the limit, so it shows neither that the goal is met nor that it is missed." }
+            p { "≈ undecided: the spread of this run contains the limit, so it shows neither that the goal is met nor that it is missed." }
         }
         @for remark in &summary.remarks { p { (remark) } }
         h2 { "The overload, second by second" }
@@ -167,7 +167,7 @@ fn goals(goals: &[Goal]) -> Markup {
         li {
             @match goal.verdict {
                 Verdict::Holds => span.mark-met { "✓" },
-                Verdict::Undecided => span.mark-close title="close: within the spread of this run" { "≈" },
+                Verdict::Undecided => span.mark-close title="undecided: the limit is within the spread of this run" { "≈" },
                 Verdict::DoesNotHold => span.mark-missed { "✗" },
             }
             span { (goal.text) } em { (goal.measured) }

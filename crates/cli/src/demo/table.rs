@@ -1,7 +1,5 @@
 //! The result as a table of plain text.
 
-use tidegate_stats::Verdict;
-
 use super::summary::{Goal, Point, Summary};
 
 /// Table and goals.
@@ -49,10 +47,5 @@ pub fn row(p: &Point, share_of_peak: f64) -> String {
 }
 
 fn goal_line(goal: &Goal) -> String {
-    let mark = match goal.verdict {
-        Verdict::Holds => "met   ",
-        Verdict::Undecided => "close ",
-        Verdict::DoesNotHold => "MISSED",
-    };
-    format!("{mark}  {}: {}\n", goal.text, goal.measured)
+    format!("{:13}  {}: {}\n", goal.verdict.words(), goal.text, goal.measured)
 }
