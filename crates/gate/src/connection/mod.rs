@@ -1,8 +1,9 @@
-//! One connection: its task, its state and deadlines, and the transport below HTTP.
+//! One connection: its task, its state, the exchange on it, and the transport below HTTP.
 
 mod asked;
 pub mod deadlines;
 pub mod delivery;
+pub mod exchange;
 pub mod state;
 pub mod task;
 pub mod transport;

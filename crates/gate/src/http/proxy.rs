@@ -1,6 +1,7 @@
 //! One request: from the customer to the upstream, and the response back.
 
-use crate::connection::state::{Activity, ConnectionState};
+use crate::connection::exchange::{Activity, Exchange};
+use crate::connection::state::ConnectionState;
 use crate::framing::Fault;
 use crate::http::client_subject::ClientSubject;
 use crate::http::forwarding::Forwarding;
@@ -49,21 +50,21 @@ pub fn serve(
     proxy: Rc<Proxy>,
     request: Request<Incoming>,
 ) -> impl Future<Output = Result<Response<ResponseBody>, Infallible>> {
-    proxy.state.asked.note(&request);
-    let begun = proxy.state.request(!request.body().is_end_stream());
-    let guard = RequestGuard::new(&proxy.state, begun);
-    async move { Ok(answer(&proxy, request, guard).await) }
+    let exchange = proxy.state.request(!request.body().is_end_stream());
+    exchange.asked.note(&request);
+    let guard = RequestGuard::new(exchange.clone());
+    async move { Ok(answer(&proxy, &exchange, request, guard).await) }
 }
 
 async fn answer(
     proxy: &Proxy,
+    exchange: &Rc<Exchange>,
     request: Request<Incoming>,
     guard: RequestGuard,
 ) -> Response<ResponseBody> {
-    let state = &proxy.state;
     let to_head = request.method() == Method::HEAD;
-    let answered = forward(proxy, request).await;
-    let answered = answered.and_then(|answer| to_customer(state, answer, to_head));
+    let answered = forward(proxy, exchange, request).await;
+    let answered = answered.and_then(|answer| to_customer(exchange, answer, to_head));
     let mut streams = false;
     let response = match answered {
         Ok((parts, body, connection)) => {
@@ -73,7 +74,7 @@ async fn answer(
         Err(Unanswered { page, why }) => {
             if let Some(part) = page.malformed() {
                 tracing::debug!(part = part.name(), "a request is malformed");
-                state.note_malformed(part);
+                exchange.note_malformed(part);
             }
             let fault = match page {
                 ErrorPage::Unreachable => Some(UpstreamFault::Connect),
@@ -83,15 +84,15 @@ async fn answer(
                 _ => None,
             };
             if let Some(fault) = fault {
-                state.upstream_failed(fault, &why);
+                exchange.upstream_failed(fault, &why);
             }
             page.response().map(|body| ResponseBody::page(body, guard))
         }
     };
     let status = response.status().as_u16();
-    state.counters.code(status);
+    exchange.counters.code(status);
     tidegate_trace::with_line(|line| line.set_status(status));
-    state.response(streams, clock::now());
+    proxy.state.response(exchange, streams, clock::now());
     response
 }
 
@@ -117,7 +118,7 @@ impl From<ErrorPage> for Unanswered {
 
 /// Makes the upstream's response the customer's.
 fn to_customer(
-    state: &ConnectionState,
+    exchange: &Exchange,
     (response, mut connection): (Response<Incoming>, Pooled),
     to_head: bool,
 ) -> Result<(response::Parts, Incoming, Pooled), Unanswered> {
@@ -126,7 +127,7 @@ fn to_customer(
         Ok(true) => {}
         Ok(false) => connection.close_after_response(),
         Err(part) => {
-            state.counters.malformed_responses[part].add(1);
+            exchange.counters.malformed_responses[part].add(1);
             let why = "its response has a transfer coding other than chunked";
             return Err(Unanswered::new(ErrorPage::BrokenUpstream, why));
         }
@@ -136,6 +137,7 @@ fn to_customer(
 
 async fn forward(
     proxy: &Proxy,
+    exchange: &Rc<Exchange>,
     request: Request<Incoming>,
 ) -> Result<(Response<Incoming>, Pooled), Unanswered> {
     let (mut parts, body) = request.into_parts();
@@ -146,25 +148,25 @@ async fn forward(
         subject.set(&mut parts.headers);
     }
     let copy = body.is_end_stream().then(|| RetryCopy::of(&parts)).flatten();
-    let request = Request::from_parts(parts, RequestBody::new(body, &proxy.state));
+    let request = Request::from_parts(parts, RequestBody::new(body, exchange));
 
     let pooled = poll_fn(|cx| Poll::Ready(proxy.pool.pop(cx))).await;
     let Some(mut connection) = pooled else {
-        return on_new_connection(proxy, request).await;
+        return on_new_connection(proxy, exchange, request).await;
     };
-    match exchange(&proxy.state, &mut connection, request).await {
+    match send(exchange, &mut connection, request).await {
         Ok(response) => Ok((response, connection)),
-        Err(ExchangeError::Final(unanswered)) => Err(unanswered),
-        Err(ExchangeError::Broken(unsent, why)) => {
+        Err(SendError::Final(unanswered)) => Err(unanswered),
+        Err(SendError::Broken(unsent, why)) => {
             // The connection had gone stale in the pool. A request that was not sent, or
             // may safely be sent twice, is tried a second time.
             let unsent = unsent.map(|request| *request);
             let Some(request) = unsent.or_else(|| copy.map(RetryCopy::request)) else {
                 return Err(Unanswered::new(ErrorPage::BrokenUpstream, why));
             };
-            proxy.state.counters.upstream_retries.add(1);
+            exchange.counters.upstream_retries.add(1);
             drop(connection);
-            on_new_connection(proxy, request).await
+            on_new_connection(proxy, exchange, request).await
         }
     }
 }
@@ -172,26 +174,27 @@ async fn forward(
 /// Sends a request over a new connection.
 async fn on_new_connection(
     proxy: &Proxy,
+    exchange: &Exchange,
     request: Request<RequestBody>,
 ) -> Result<(Response<Incoming>, Pooled), Unanswered> {
     let mut connect = pin!(proxy.pool.connect());
     let connected = poll_fn(|cx| match connect.as_mut().poll(cx) {
-        Poll::Pending => late(&proxy.state).map_or(Poll::Pending, |late| Poll::Ready(Err(late))),
+        Poll::Pending => late(exchange).map_or(Poll::Pending, |late| Poll::Ready(Err(late))),
         Poll::Ready(connected) => Poll::Ready(
             connected.map_err(|error| Unanswered::new(ErrorPage::Unreachable, error.to_string())),
         ),
     });
     let mut connection = connected.await?;
-    match exchange(&proxy.state, &mut connection, request).await {
+    match send(exchange, &mut connection, request).await {
         Ok(response) => Ok((response, connection)),
-        Err(ExchangeError::Final(unanswered)) => Err(unanswered),
-        Err(ExchangeError::Broken(_, why)) => Err(Unanswered::new(ErrorPage::BrokenUpstream, why)),
+        Err(SendError::Final(unanswered)) => Err(unanswered),
+        Err(SendError::Broken(_, why)) => Err(Unanswered::new(ErrorPage::BrokenUpstream, why)),
     }
 }
 
 /// What follows for the request where the upstream was given up, if it was.
-fn late(state: &ConnectionState) -> Option<Unanswered> {
-    Some(match state.upstream_late()? {
+fn late(exchange: &Exchange) -> Option<Unanswered> {
+    Some(match exchange.upstream_late()? {
         UpstreamFault::Stalled => Unanswered::new(
             ErrorPage::Stalled,
             "it read nothing more of the request within limits.body_progress_deadline",
@@ -200,8 +203,8 @@ fn late(state: &ConnectionState) -> Option<Unanswered> {
     })
 }
 
-/// Why an exchange ended without a response.
-enum ExchangeError {
+/// Why sending a request ended without a response.
+enum SendError {
     /// For a reason that another connection would not change.
     Final(Unanswered),
     /// The connection broke; with the request if nothing of it was sent, and the reason.
@@ -209,38 +212,38 @@ enum ExchangeError {
 }
 
 /// Sends a request and drives the connection until the response's head has arrived.
-async fn exchange(
-    state: &ConnectionState,
+async fn send(
+    exchange: &Exchange,
     connection: &mut Pooled,
     request: Request<RequestBody>,
-) -> Result<Response<Incoming>, ExchangeError> {
+) -> Result<Response<Incoming>, SendError> {
     let sent = clock::now();
     // A request with a body is read as it is sent.
-    if state.activity() == Activity::Waiting {
+    if exchange.activity() == Activity::Waiting {
         tidegate_trace::enter(Phase::Upstream);
     }
     connection.get().expect_response(request.method() == Method::HEAD);
     let mut response = pin!(connection.get().sender.try_send_request(request));
     let response = poll_fn(|cx| {
         let connection = connection.get();
-        if state.take_upload_look() {
+        if exchange.take_upload_look() {
             connection.probe.demand();
         }
         connection.drive(cx);
         if let Some(unacknowledged) = connection.probe.take() {
-            state.upload_rest(unacknowledged);
+            exchange.upload_rest(unacknowledged);
         }
         match response.as_mut().poll(cx) {
             Poll::Ready(Ok(response)) => Poll::Ready(Ok(response)),
             Poll::Ready(Err(mut error)) => {
                 let unsent = error.take_message().map(Box::new);
-                Poll::Ready(Err(match blame(state, connection) {
-                    Some(unanswered) => ExchangeError::Final(unanswered),
-                    None => ExchangeError::Broken(unsent, in_words(&error.into_error())),
+                Poll::Ready(Err(match blame(exchange, connection) {
+                    Some(unanswered) => SendError::Final(unanswered),
+                    None => SendError::Broken(unsent, in_words(&error.into_error())),
                 }))
             }
-            Poll::Pending => match late(state) {
-                Some(late) => Poll::Ready(Err(ExchangeError::Final(late))),
+            Poll::Pending => match late(exchange) {
+                Some(late) => Poll::Ready(Err(SendError::Final(late))),
                 None => Poll::Pending,
             },
         }
@@ -248,20 +251,20 @@ async fn exchange(
     .await?;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         let why = "it changed to another protocol (101), which nobody had asked for";
-        return Err(ExchangeError::Final(Unanswered::new(ErrorPage::BrokenUpstream, why)));
+        return Err(SendError::Final(Unanswered::new(ErrorPage::BrokenUpstream, why)));
     }
-    state.counters.upstream_response(clock::now().saturating_duration_since(sent));
+    exchange.counters.upstream_response(clock::now().saturating_duration_since(sent));
     Ok(response)
 }
 
 /// Whose fault it is that an exchange broke, where that is known.
-fn blame(state: &ConnectionState, connection: &mut UpstreamConnection) -> Option<Unanswered> {
-    if state.upload_failed() {
+fn blame(exchange: &Exchange, connection: &mut UpstreamConnection) -> Option<Unanswered> {
+    if exchange.upload_failed() {
         let malformed = |fault: Fault| ErrorPage::Malformed(fault.rule);
-        return Some(state.fault().map_or(ErrorPage::CutBody, malformed).into());
+        return Some(exchange.fault().map_or(ErrorPage::CutBody, malformed).into());
     }
     let fault = connection.take_fault()?;
-    state.counters.malformed_responses[Malformed::of(fault)].add(1);
+    exchange.counters.malformed_responses[Malformed::of(fault)].add(1);
     Some(Unanswered::new(ErrorPage::BrokenUpstream, fault.to_string()))
 }
 

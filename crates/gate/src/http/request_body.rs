@@ -1,7 +1,7 @@
 //! A request's body on its way to the upstream. It streams: no more is read before what
 //! was read has been sent.
 
-use crate::connection::state::ConnectionState;
+use crate::connection::exchange::Exchange;
 use crate::http::trailers;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
@@ -12,16 +12,16 @@ use std::task::{Context, Poll};
 
 /// The body of a request to the upstream.
 pub struct RequestBody {
-    from: Option<(Incoming, Rc<ConnectionState>)>,
+    from: Option<(Incoming, Rc<Exchange>)>,
 }
 
 impl RequestBody {
     /// Forwards the customer's body.
-    pub fn new(from: Incoming, state: &Rc<ConnectionState>) -> Self {
+    pub fn new(from: Incoming, exchange: &Rc<Exchange>) -> Self {
         if from.is_end_stream() {
             Self::empty()
         } else {
-            Self { from: Some((from, state.clone())) }
+            Self { from: Some((from, exchange.clone())) }
         }
     }
 
@@ -39,20 +39,20 @@ impl Body for RequestBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let Some((incoming, state)) = &mut self.from else { return Poll::Ready(None) };
+        let Some((incoming, exchange)) = &mut self.from else { return Poll::Ready(None) };
         let mut polled = Pin::new(&mut *incoming).poll_frame(cx);
         match &mut polled {
             Poll::Ready(Some(Ok(frame))) => match frame.trailers_mut() {
                 Some(trailers) => {
                     trailers::clean(trailers);
-                    state.upload_end();
+                    exchange.upload_end();
                 }
-                None if incoming.is_end_stream() => state.upload_end(),
-                None => state.upload_progress(frame.data_ref().map_or(0, Bytes::len)),
+                None if incoming.is_end_stream() => exchange.upload_end(),
+                None => exchange.upload_progress(frame.data_ref().map_or(0, Bytes::len)),
             },
-            Poll::Ready(Some(Err(_))) => state.upload_fails(),
-            Poll::Ready(None) => state.upload_end(),
-            Poll::Pending => state.upload_waits(),
+            Poll::Ready(Some(Err(_))) => exchange.upload_fails(),
+            Poll::Ready(None) => exchange.upload_end(),
+            Poll::Pending => exchange.upload_waits(),
         }
         polled
     }

@@ -3,7 +3,8 @@
 
 use crate::config::Host;
 use crate::connection::deadlines::RequestDeadlines;
-use crate::connection::state::{Activity, ConnectionState, Expiry};
+use crate::connection::exchange::{Activity, Expiry};
+use crate::connection::state::ConnectionState;
 use crate::connection::task::Client;
 use crate::connection::transport::Transport;
 use crate::context::CoreContext;
@@ -184,21 +185,21 @@ impl HttpServer {
             .await
         };
         tidegate_trace::enter(tidegate_trace::Phase::Close);
-        if let (Ended::Over(_), Some(fault)) = (&ended, state.fault())
+        if let (Ended::Over(_), Some(fault)) = (&ended, state.exchange.fault())
             && fault.part == Part::Head
         {
             let page = ErrorPage::Malformed(fault.rule);
-            state.counters.code(page.code().as_u16());
+            state.exchange.counters.code(page.code().as_u16());
             connection.into_parts().io.into_inner().refuse(page).await;
             return End::BadRequest;
         }
         let malformed = match &ended {
             Ended::Closed(_) => false,
-            Ended::Over(Ok(())) => state.malformed(),
+            Ended::Over(Ok(())) => state.exchange.malformed(),
             Ended::Over(Err(error)) => error.is_parse(),
         };
         if malformed {
-            state.note_malformed(Malformed::Head);
+            state.exchange.note_malformed(Malformed::Head);
             // The customer may still be sending; the answer must reach them all the same.
             connection.into_parts().io.into_inner().close_lingering().await;
             return End::BadRequest;
@@ -225,8 +226,8 @@ impl HttpServer {
             Ended::Over(Err(_)) => {
                 connection.into_parts().io.into_inner().cut();
                 match state.activity() {
-                    _ if state.fault().is_some() => End::BadRequest,
-                    _ if state.truncated() => End::Truncated,
+                    _ if state.exchange.fault().is_some() => End::BadRequest,
+                    _ if state.exchange.truncated() => End::Truncated,
                     Activity::Idle => End::Customer,
                     _ => End::Broken,
                 }

@@ -1,7 +1,7 @@
 //! A response's body on its way to the customer. It streams: no more is read before what
 //! was read has been sent.
 
-use crate::connection::state::ConnectionState;
+use crate::connection::exchange::Exchange;
 use crate::http::pool::Pooled;
 use crate::http::trailers;
 use crate::http::upstream_error::in_words;
@@ -13,29 +13,27 @@ use hyper::body::Incoming;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
-use std::time::Instant;
 
 /// A request under way, from its head to the end of its response, as long as this lives.
 pub struct RequestGuard {
-    state: Rc<ConnectionState>,
-    begun: Instant,
+    exchange: Rc<Exchange>,
 }
 
 impl RequestGuard {
     /// Counts a request as under way.
-    pub fn new(state: &Rc<ConnectionState>, begun: Instant) -> Self {
-        state.counters.in_requests.add(1);
-        Self { state: state.clone(), begun }
+    pub fn new(exchange: Rc<Exchange>) -> Self {
+        exchange.counters.in_requests.add(1);
+        Self { exchange }
     }
 }
 
 impl Drop for RequestGuard {
     fn drop(&mut self) {
-        let counters = &self.state.counters;
+        let counters = &self.exchange.counters;
         counters.in_requests.sub(1);
-        counters.requests[self.state.class].add(1);
-        counters.duration(clock::now().saturating_duration_since(self.begun));
-        self.state.response_end();
+        counters.requests[self.exchange.class].add(1);
+        counters.duration(clock::now().saturating_duration_since(self.exchange.begun()));
+        self.exchange.response_end();
     }
 }
 
@@ -69,16 +67,16 @@ impl ResponseBody {
         if let From::Upstream(incoming, connection) = &mut self.from
             && incoming.is_end_stream()
         {
-            release(connection, &self.request.state);
+            release(connection, &self.request.exchange);
         }
     }
 }
 
 /// Returns a connection whose response is over to its pool, or closes it where the
 /// upstream responded before it had the whole request.
-fn release(connection: &mut Option<Pooled>, state: &ConnectionState) {
+fn release(connection: &mut Option<Pooled>, exchange: &Exchange) {
     if let Some(connection) = connection.take()
-        && !state.uploading()
+        && !exchange.uploading()
     {
         connection.release();
     }
@@ -105,28 +103,28 @@ impl Body for ResponseBody {
         match &mut polled {
             Poll::Pending => {}
             Poll::Ready(Some(Ok(frame))) => {
-                this.request.state.response_progress();
+                this.request.exchange.response_progress();
                 match frame.trailers_mut() {
                     Some(trailers) => {
                         trailers::clean(trailers);
-                        release(connection, &this.request.state);
+                        release(connection, &this.request.exchange);
                     }
                     None => this.release_if_over(),
                 }
             }
-            Poll::Ready(None) => release(connection, &this.request.state),
+            Poll::Ready(None) => release(connection, &this.request.exchange),
             Poll::Ready(Some(Err(error))) => {
-                let state = &this.request.state;
-                state.truncate();
+                let exchange = &this.request.exchange;
+                exchange.truncate();
                 let mut why = in_words(error);
                 let fault = connection.take().and_then(|mut at| at.get().take_fault());
                 if let Some(fault) = fault {
-                    state.counters.malformed_responses[Malformed::of(fault)].add(1);
+                    exchange.counters.malformed_responses[Malformed::of(fault)].add(1);
                     why = fault.to_string();
                 }
                 // The library gives a response up as well where the request breaks off.
-                if !state.upload_failed() {
-                    state.upstream_failed(UpstreamFault::Truncated, &why);
+                if !exchange.upload_failed() {
+                    exchange.upstream_failed(UpstreamFault::Truncated, &why);
                 }
             }
         }

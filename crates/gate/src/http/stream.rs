@@ -76,7 +76,7 @@ impl Stream {
             return Poll::Pending;
         }
         tracing::debug!(%fault, "a request is malformed");
-        self.state.note_fault(fault);
+        self.state.exchange.note_fault(fault);
         Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, fault)))
     }
 
@@ -139,7 +139,7 @@ impl AsyncWrite for Stream {
         let written = transport.poll_write(cx, bufs, state);
         match &written {
             Poll::Pending => state.send_waits(|| socket::unacknowledged(transport.socket())),
-            Poll::Ready(_) if state.take_new_stream() => {
+            Poll::Ready(_) if state.exchange.take_new_stream() => {
                 socket::probe_when_silent(transport.socket())
             }
             Poll::Ready(_) => {}
@@ -164,7 +164,7 @@ impl AsyncWrite for Stream {
         if state.look_due() {
             state.rest(socket::unacknowledged(transport.socket()));
         }
-        if fault.is_some() && state.fault().is_none() && state.awaits_request() {
+        if fault.is_some() && state.exchange.fault().is_none() && state.awaits_request() {
             // The library does not read again of its own accord.
             cx.waker().wake_by_ref();
         }
@@ -173,7 +173,7 @@ impl AsyncWrite for Stream {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Self { transport, state, fault, lingers, linger, .. } = &mut *self;
-        if fault.is_some_and(|fault| fault.part == Part::Head) && state.fault().is_some() {
+        if fault.is_some_and(|fault| fault.part == Part::Head) && state.exchange.fault().is_some() {
             // The answer to the fault is still to be sent; see `refuse`.
             return Poll::Ready(Ok(()));
         }
@@ -186,7 +186,7 @@ impl AsyncWrite for Stream {
             }
             Poll::Ready(closed) => closed?,
         }
-        if *lingers || state.uploading() {
+        if *lingers || state.exchange.uploading() {
             ready!(linger.get_or_insert_with(Linger::new).poll(transport.socket(), cx));
         }
         Poll::Ready(Ok(()))

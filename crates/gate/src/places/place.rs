@@ -1,6 +1,7 @@
 //! The place of one open connection.
 
-use crate::connection::state::{Activity, ConnectionState};
+use crate::connection::exchange::Activity;
+use crate::connection::state::ConnectionState;
 use crate::places::kind::Kind;
 use crate::places::prefix::Prefix;
 use crate::places::table::Places;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::connection::delivery::DeliveryLimits;
+use crate::telemetry::labels::UpstreamFault;
 use std::time::Duration;
 use tidegate_control::CensusCounts;
 
@@ -24,11 +25,11 @@ fn deadlines(upload_rate: u64) -> RequestDeadlines {
 fn ends(upload_rate: u64, bytes: usize, last: Duration) -> Duration {
     let now = Instant::now();
     let state = ConnectionState::new(Class::New, deadlines(upload_rate), Arc::default(), now);
-    let requested = state.request(true);
-    state.upload.await_customer(requested);
-    state.upload.pass(bytes, requested + last);
-    state.upload.await_customer(requested + last);
-    state.since.set(requested + last);
+    let requested = state.request(true).begun();
+    state.exchange.upload().await_customer(requested);
+    state.exchange.upload().pass(bytes, requested + last);
+    state.exchange.upload().await_customer(requested + last);
+    state.exchange.set_progress(requested + last);
     state.deadline() - requested
 }
 
@@ -45,8 +46,8 @@ fn a_customer_is_thinking_from_a_response_to_the_next_request_or_the_end() {
     let answer = || {
         state.received();
         state.request(false);
-        state.response(false, now);
-        state.response_end();
+        state.response(&state.exchange, false, now);
+        state.exchange.response_end();
         state.flushed();
     };
     // Before the first response there is no think time.
@@ -59,8 +60,8 @@ fn a_customer_is_thinking_from_a_response_to_the_next_request_or_the_end() {
     state.received();
     assert_eq!(known(), (0, vec![1, 1]));
     state.request(false);
-    state.response(false, now);
-    state.response_end();
+    state.response(&state.exchange, false, now);
+    state.exchange.response_end();
     state.flushed();
     drop(state);
     assert_eq!(known(), (0, vec![1, 1]));
@@ -73,11 +74,11 @@ fn a_request_without_a_response_counts_as_given_up_with_its_wait() {
         let now = Instant::now();
         let state = ConnectionState::new(Class::New, deadlines(0), counters.clone(), now);
         state.request(false);
-        state.since.set(clock::now() - SECOND);
+        state.exchange.set_progress(clock::now() - SECOND);
         state
     };
     let answered = begin();
-    answered.response(false, clock::now());
+    answered.response(&answered.exchange, false, clock::now());
     drop(answered);
     assert_eq!(counters.given_up.get(), 0);
     drop(begin());
@@ -110,10 +111,10 @@ fn without_a_rate_any_progress_suffices() {
 fn the_rate_holds_for_each_request_alone() {
     let state = ConnectionState::new(Class::New, deadlines(64), Arc::default(), Instant::now());
     state.request(true);
-    state.upload_progress(1_000_000);
-    let requested = state.request(true);
-    state.upload.await_customer(requested);
-    state.since.set(requested + 9 * SECOND);
+    state.exchange.upload_progress(1_000_000);
+    let requested = state.request(true).begun();
+    state.exchange.upload().await_customer(requested);
+    state.exchange.set_progress(requested + 9 * SECOND);
     assert_eq!(state.deadline() - requested, 10 * SECOND);
 }
 
@@ -122,41 +123,41 @@ fn a_body_that_waits_for_the_upstream_needs_no_rate_and_ends_with_its_fault() {
     let counters = Arc::<Counters>::default();
     let now = Instant::now();
     let state = ConnectionState::new(Class::New, deadlines(64), counters.clone(), now);
-    let requested = state.request(true);
-    state.upload.await_customer(requested);
+    let requested = state.request(true).begun();
+    state.exchange.upload().await_customer(requested);
     // One byte, which the upstream takes only after an hour.
-    state.upload.pass(1, requested);
+    state.exchange.upload().pass(1, requested);
     let hour = 3_600 * SECOND;
-    state.since.set(requested + hour);
+    state.exchange.set_progress(requested + hour);
     assert_eq!(state.deadline() - requested, hour + 5 * SECOND);
-    state.upload.await_customer(requested + hour);
+    state.exchange.upload().await_customer(requested + hour);
     assert_eq!(state.deadline() - requested, hour + 10 * SECOND);
     assert_eq!(state.expire(false), Expiry::Close(End::BodyDeadline), "the customer's");
-    state.upload.pass(1, requested + hour);
+    state.exchange.upload().pass(1, requested + hour);
     assert_eq!(state.expire(false), Expiry::Look);
     assert_eq!(state.expire(true), Expiry::Look, "there was nothing to be seen");
     assert_eq!(state.deadline() - requested, hour + 10 * SECOND);
     assert_eq!(state.expire(false), Expiry::Look);
     assert_eq!(state.expire(true), Expiry::Answer);
-    assert_eq!(state.upstream_late(), Some(UpstreamFault::Stalled));
+    assert_eq!(state.exchange.upstream_late(), Some(UpstreamFault::Stalled));
     assert_eq!(counters.given_up.get(), 0, "it was not with the upstream yet");
 }
 
 #[test]
 fn an_upstream_that_reads_slowly_is_not_late() {
     let state = ConnectionState::new(Class::New, deadlines(64), Arc::default(), Instant::now());
-    let requested = state.request(true);
-    state.upload_progress(4_000_000);
+    let requested = state.request(true).begun();
+    state.exchange.upload_progress(4_000_000);
     // The first look is the base of the next one.
     for rest in [4_000_000, 3_000_000, 2_000_000, 1] {
-        state.since.set(requested);
+        state.exchange.set_progress(requested);
         assert_eq!(state.expire(false), Expiry::Look);
-        assert!(state.take_upload_look() && !state.take_upload_look());
-        state.upload_rest(rest);
+        assert!(state.exchange.take_upload_look() && !state.exchange.take_upload_look());
+        state.exchange.upload_rest(rest);
         assert!(rest == 4_000_000 || state.deadline() >= clock::now() + 9 * SECOND, "{rest}");
     }
     assert_eq!(state.expire(false), Expiry::Look);
-    state.upload_rest(1);
+    state.exchange.upload_rest(1);
     assert_eq!(state.expire(true), Expiry::Answer);
 }
 
@@ -165,8 +166,8 @@ fn responding(streams: bool) -> (ConnectionState, Instant) {
     let now = Instant::now();
     let state = ConnectionState::new(Class::New, deadlines(64), Arc::default(), now);
     state.request(false);
-    state.response(streams, now);
-    state.since.set(now);
+    state.response(&state.exchange, streams, now);
+    state.exchange.set_progress(now);
     (state, now)
 }
 
@@ -175,11 +176,11 @@ fn a_silent_upstream_ends_a_response_unless_it_is_a_stream_of_events() {
     let (state, now) = responding(false);
     assert_eq!(state.deadline() - now, 10 * SECOND);
     assert_eq!(state.expire(false), Expiry::Close(End::Truncated));
-    assert_eq!(state.counters.upstream_faults[UpstreamFault::Stalled].get(), 1);
+    assert_eq!(state.exchange.counters.upstream_faults[UpstreamFault::Stalled].get(), 1);
     let (state, now) = responding(true);
     assert_eq!(state.deadline() - now, 3_600 * SECOND);
-    state.response(false, now);
-    state.since.set(now);
+    state.response(&state.exchange, false, now);
+    state.exchange.set_progress(now);
     assert_eq!(state.deadline() - now, 10 * SECOND, "the next one is none");
 }
 
@@ -203,7 +204,7 @@ fn a_response_that_waits_for_the_customer_ends_only_after_a_look() {
 fn a_customer_who_still_reads_the_last_response_is_not_idle() {
     let (state, _) = responding(false);
     state.bytes_sent(1_000);
-    state.response_end();
+    state.exchange.response_end();
     state.flushed();
     assert_eq!(state.activity(), Activity::Idle);
     assert!(state.deadline() <= clock::now() + SECOND);

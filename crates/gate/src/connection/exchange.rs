@@ -1,0 +1,384 @@
+//! One exchange: a request, its response, and the deadlines of both.
+//!
+//! HTTP/1.1 has one exchange at a time on a connection, so its connection keeps one and
+//! begins it anew with each request: no allocation per request.
+
+use crate::connection::asked::Asked;
+use crate::connection::deadlines::RequestDeadlines;
+use crate::connection::upload::Upload;
+use crate::framing::Fault;
+use crate::telemetry::clock;
+use crate::telemetry::counters::Counters;
+use crate::telemetry::labels::{Class, End, Malformed, UpstreamFault};
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Instant;
+use tidegate_trace::Phase;
+
+/// Why a response was given up in the middle.
+const STOPPED_SENDING: &str =
+    "nothing more of the response within limits.body_progress_deadline (or stream_deadline)";
+
+/// What an exchange is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activity {
+    /// No request has begun.
+    Idle,
+    /// The head of a request is arriving.
+    Head,
+    /// The body of a request is on its way to the upstream.
+    Upload,
+    /// The request is with the upstream.
+    Waiting,
+    /// The response is on its way to the customer.
+    Response,
+}
+
+/// What follows when a deadline has passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expiry {
+    /// The connection ends.
+    Close(End),
+    /// The gate answers in place of the upstream, which is late.
+    Answer,
+    /// Whether the peer still reads has to be looked up first.
+    Look,
+}
+
+/// One request and its response.
+#[derive(Debug)]
+pub struct Exchange {
+    activity: Cell<Activity>,
+    /// When the request's head was read.
+    begun: Cell<Instant>,
+    /// Last progress, or when the activity began.
+    since: Cell<Instant>,
+    deadlines: RequestDeadlines,
+    /// The body of the request.
+    upload: Upload,
+    /// The response is a stream of events.
+    streams: Cell<bool>,
+    /// It has just begun.
+    new_stream: Cell<bool>,
+    /// The response's body has been handed over in full.
+    handed_over: Cell<bool>,
+    /// How the upstream failed, if it did not respond in time.
+    upstream_late: Cell<Option<UpstreamFault>>,
+    /// The upstream cut its response.
+    truncated: Cell<bool>,
+    /// The request broke HTTP, and was answered with an error.
+    malformed: Cell<bool>,
+    /// Where the customer's bytes broke its grammar.
+    fault: Cell<Option<Fault>>,
+    /// The customer did not send the request's body to its end.
+    upload_failed: Cell<bool>,
+    /// What was asked for.
+    pub asked: Asked,
+    /// The class of the connection.
+    pub class: Class,
+    /// The core's counters.
+    pub counters: Arc<Counters>,
+}
+
+impl Exchange {
+    /// No request has begun.
+    pub fn new(
+        class: Class,
+        deadlines: RequestDeadlines,
+        counters: Arc<Counters>,
+        now: Instant,
+    ) -> Self {
+        Self {
+            activity: Cell::new(Activity::Idle),
+            begun: Cell::new(now),
+            since: Cell::new(now),
+            deadlines,
+            upload: Upload::new(now),
+            streams: Cell::new(false),
+            new_stream: Cell::new(false),
+            handed_over: Cell::new(false),
+            upstream_late: Cell::new(None),
+            truncated: Cell::new(false),
+            malformed: Cell::new(false),
+            fault: Cell::new(None),
+            upload_failed: Cell::new(false),
+            asked: Asked::default(),
+            class,
+            counters,
+        }
+    }
+
+    /// What it is doing.
+    pub fn activity(&self) -> Activity {
+        self.activity.get()
+    }
+
+    /// When the request's head was read.
+    pub fn begun(&self) -> Instant {
+        self.begun.get()
+    }
+
+    /// Whether no request is under way.
+    pub fn awaits_request(&self) -> bool {
+        matches!(self.activity.get(), Activity::Idle | Activity::Head)
+    }
+
+    /// Whether the response is on its way to the customer.
+    pub fn is_responding(&self) -> bool {
+        self.activity.get() == Activity::Response
+    }
+
+    /// When it must have made progress; `None` where no request has begun.
+    pub fn deadline(&self) -> Option<Instant> {
+        let deadlines = &self.deadlines;
+        let allowed = match self.activity.get() {
+            Activity::Idle => return None,
+            Activity::Head => deadlines.head,
+            Activity::Response if self.streams.get() => deadlines.stream,
+            Activity::Upload if !self.upload.awaits_customer() => self.upload.patience(deadlines),
+            Activity::Upload | Activity::Response => deadlines.body,
+            Activity::Waiting => deadlines.response,
+        };
+        let progress = self.since.get() + allowed;
+        let rate_due = match self.activity.get() {
+            Activity::Upload => self.upload.rate_due(deadlines),
+            _ => None,
+        };
+        Some(rate_due.map_or(progress, |due| due.min(progress)))
+    }
+
+    /// The deadline has passed. `looked` tells whether it has just been looked up what the
+    /// upstream has not read.
+    pub(super) fn expire(&self, looked: bool) -> Expiry {
+        match self.activity.get() {
+            Activity::Idle => Expiry::Close(End::Idle),
+            Activity::Head => Expiry::Close(End::HeadDeadline),
+            Activity::Upload if self.upload.awaits_customer() => Expiry::Close(End::BodyDeadline),
+            Activity::Upload if self.upload.expire(looked) => self.give_up(UpstreamFault::Stalled),
+            Activity::Upload => Expiry::Look,
+            Activity::Waiting => {
+                self.count_given_up();
+                self.give_up(UpstreamFault::Timeout)
+            }
+            Activity::Response => {
+                self.upstream_failed(UpstreamFault::Stalled, STOPPED_SENDING);
+                Expiry::Close(End::Truncated)
+            }
+        }
+    }
+
+    fn enter(&self, activity: Activity, now: Instant) {
+        let before = self.activity.replace(activity);
+        self.since.set(now);
+        self.count_waiting(before, activity);
+        trace(before, activity);
+    }
+
+    fn count_waiting(&self, before: Activity, after: Activity) {
+        match (before == Activity::Waiting, after == Activity::Waiting) {
+            (false, true) => self.counters.at_upstream.add(1),
+            (true, false) => self.counters.at_upstream.sub(1),
+            _ => {}
+        }
+    }
+
+    /// An activity made progress, if it is the one under way.
+    fn progress(&self, activity: Activity, now: Instant) {
+        if self.activity.get() == activity {
+            self.since.set(now);
+        }
+    }
+
+    /// The first bytes of a request's head arrived.
+    pub(super) fn head_begins(&self, now: Instant) {
+        self.enter(Activity::Head, now);
+    }
+
+    /// A request's head was read.
+    pub(super) fn request(&self, has_body: bool, now: Instant) {
+        self.begun.set(now);
+        self.upload.begin(has_body, now);
+        self.upload_failed.set(false);
+        self.handed_over.set(false);
+        self.upstream_late.set(None);
+        self.enter(if has_body { Activity::Upload } else { Activity::Waiting }, now);
+    }
+
+    /// So many bytes of the request's body passed.
+    pub fn upload_progress(&self, bytes: usize) {
+        let now = clock::now();
+        self.upload.pass(bytes, now);
+        self.progress(Activity::Upload, now);
+    }
+
+    /// The upstream is ready for more of the request's body than has arrived.
+    pub fn upload_waits(&self) {
+        let now = clock::now();
+        if self.upload.await_customer(now) {
+            self.progress(Activity::Upload, now);
+        }
+    }
+
+    /// Whether it has to be looked up what the upstream has not acknowledged of the
+    /// request's body; then it no longer has.
+    pub fn take_upload_look(&self) -> bool {
+        self.upload.take_look()
+    }
+
+    /// The upstream has not acknowledged so many bytes of the request.
+    pub fn upload_rest(&self, unacknowledged: u64) {
+        if self.upload.rest(unacknowledged) {
+            self.progress(Activity::Upload, clock::now());
+        }
+    }
+
+    /// Whether a part of the request's body is still to come.
+    pub fn uploading(&self) -> bool {
+        self.upload.is_open()
+    }
+
+    /// The request's body passed to its end.
+    pub fn upload_end(&self) {
+        self.upload.end();
+        if self.activity.get() == Activity::Upload {
+            self.enter(Activity::Waiting, clock::now());
+        }
+    }
+
+    /// The customer did not send the request's body to its end, or broke HTTP in it.
+    pub fn upload_fails(&self) {
+        self.upload_failed.set(true);
+    }
+
+    /// Whether the customer did not send the request's body to its end.
+    pub fn upload_failed(&self) -> bool {
+        self.upload_failed.get()
+    }
+
+    /// The response's head arrived. `streams` tells whether it begins a stream of events.
+    pub(super) fn response(&self, streams: bool, now: Instant) {
+        self.streams.set(streams);
+        self.new_stream.set(streams);
+        self.enter(Activity::Response, now);
+    }
+
+    /// Whether a stream of events has begun since the last call.
+    pub fn take_new_stream(&self) -> bool {
+        self.new_stream.take()
+    }
+
+    /// A part of the response was sent to the customer.
+    pub fn response_progress(&self) {
+        // The clock is read only where it counts.
+        if self.is_responding() {
+            self.since.set(clock::now());
+        }
+    }
+
+    /// The response's body was handed over in full, or given up.
+    pub fn response_end(&self) {
+        self.handed_over.set(true);
+        self.asked.forget();
+    }
+
+    /// The kernel has accepted all that was handed over of the response. Returns whether
+    /// that was all of it: then the exchange is over.
+    pub(super) fn flushed(&self, now: Instant) -> bool {
+        let over = self.handed_over.get();
+        if over {
+            self.enter(Activity::Idle, now);
+        }
+        over
+    }
+
+    /// The upstream is late: the gate's own response begins.
+    fn give_up(&self, fault: UpstreamFault) -> Expiry {
+        self.upstream_late.set(Some(fault));
+        self.enter(Activity::Response, clock::now());
+        Expiry::Answer
+    }
+
+    fn count_given_up(&self) {
+        self.counters.gave_up(clock::now().saturating_duration_since(self.since.get()));
+    }
+
+    /// Counts and notes that the upstream failed the request; `why` in a few words.
+    pub fn upstream_failed(&self, fault: UpstreamFault, why: &str) {
+        self.counters.upstream_faults[fault].add(1);
+        self.counters.troubles.note_request(fault, why, || self.asked.text());
+    }
+
+    /// How the upstream failed, if it did not respond in time.
+    pub fn upstream_late(&self) -> Option<UpstreamFault> {
+        self.upstream_late.get()
+    }
+
+    /// The upstream cut its response.
+    pub fn truncate(&self) {
+        self.truncated.set(true);
+    }
+
+    /// Whether the upstream cut its response.
+    pub fn truncated(&self) -> bool {
+        self.truncated.get()
+    }
+
+    /// The request broke HTTP, and is answered with an error.
+    pub fn note_malformed(&self, part: Malformed) {
+        if !self.malformed.replace(true) {
+            self.counters.malformed_requests[part].add(1);
+        }
+    }
+
+    /// The customer's bytes break the grammar of HTTP.
+    pub fn note_fault(&self, fault: Fault) {
+        self.note_malformed(Malformed::of(fault));
+        self.fault.set(Some(fault));
+    }
+
+    /// Where the customer's bytes broke the grammar of HTTP.
+    pub fn fault(&self) -> Option<Fault> {
+        self.fault.get()
+    }
+
+    /// Whether the request broke HTTP.
+    pub fn malformed(&self) -> bool {
+        self.malformed.get()
+    }
+}
+
+/// Records what the connection does from now on.
+fn trace(before: Activity, activity: Activity) {
+    match (before, activity) {
+        (_, Activity::Idle) => {
+            tidegate_trace::with_line(|line| line.finish_request(Phase::Idle));
+        }
+        (_, Activity::Head | Activity::Upload) => tidegate_trace::enter(Phase::ReadRequest),
+        // The upstream has received the request up to its end.
+        (Activity::Upload, Activity::Waiting) => tidegate_trace::enter(Phase::Upstream),
+        (_, Activity::Waiting) => tidegate_trace::enter(Phase::Service),
+        (_, Activity::Response) => tidegate_trace::enter(Phase::Respond),
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        if self.activity.get() == Activity::Waiting {
+            self.count_given_up();
+        }
+        self.count_waiting(self.activity.get(), Activity::Idle);
+    }
+}
+
+#[cfg(test)]
+impl Exchange {
+    /// Sets when the last progress was made.
+    pub(super) fn set_progress(&self, at: Instant) {
+        self.since.set(at);
+    }
+
+    /// The body of the request.
+    pub(super) fn upload(&self) -> &Upload {
+        &self.upload
+    }
+}
