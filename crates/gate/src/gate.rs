@@ -15,7 +15,7 @@ use crate::telemetry::admin::Admin;
 use crate::telemetry::counters::Totals;
 use crate::telemetry::snapshot::Snapshot;
 use crate::upkeep::{self, TicketKeys};
-use crate::upstream_watch;
+use crate::upstream::reachability;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -318,7 +318,7 @@ fn run_control(
             let serve = admin.serve(Arc::new(source));
             tokio::spawn(supervisor.clone().watch(Part::Admin, serve));
         }
-        let watched = upstream_watch::run(control.shared.clone(), generations);
+        let watched = reachability::run(control.shared.clone(), generations);
         tokio::spawn(supervisor.clone().watch(Part::ControlLoop, watched));
         supervisor.clone().watch(Part::ControlLoop, control.run()).await;
     })

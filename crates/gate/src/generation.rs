@@ -4,8 +4,8 @@
 use crate::admission::tickets::Keyring;
 use crate::config::{Config, Identity};
 use crate::error::Error;
-use crate::http::upstream::Connector;
 use crate::tls::configs::ServerConfigs;
+use crate::upstream::connector::Connector;
 use std::sync::Arc;
 
 /// A configuration and what is made of it. It never changes.

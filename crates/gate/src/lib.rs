@@ -3,12 +3,12 @@
 //! The folders follow a connection: `listen` accepts it and reads its first
 //! flight, `admission` classifies it and admits, queues or refuses it, `connection` has
 //! its task, state and transport, [`tls`] the configurations of its handshake, and `http`
-//! serves its requests; `framing` finds where a message begins and ends. `places` decides
-//! which connection gives way where there are too many. [`telemetry`] counts all of it, and
+//! serves its requests with connections of `upstream`; `framing` finds where a message
+//! begins and ends. `places` decides which connection gives way where there are too many. [`telemetry`] counts all of it, and
 //! `control_loop` reports to the controller.
 //!
 //! Imports point one way: [`Gate`], `control_loop` and `listen` are on top, then `http`,
-//! `connection`, [`tls`], `admission`, the context of a core, `places`, [`telemetry`],
+//! `upstream`, `connection`, [`tls`], `admission`, the context of a core, `places`, [`telemetry`],
 //! `framing` and
 //! [`config`].
 
@@ -41,11 +41,10 @@ mod status;
 mod supervision;
 mod ticket_secret;
 mod upkeep;
-mod upstream_health;
-mod upstream_watch;
+mod upstream;
 
 pub use error::Error;
 pub use gate::Gate;
 #[doc(hidden)]
 pub use supervision::{Fault, Part};
-pub use upstream_watch::upstream_problem;
+pub use upstream::reachability::upstream_problem;

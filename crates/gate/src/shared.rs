@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::reload::ReloadCounts;
 use crate::telemetry::counters::{Count, Counters, Totals};
 use crate::telemetry::usage::Note;
-use crate::upstream_health::UpstreamHealth;
+use crate::upstream::health::UpstreamHealth;
 use arc_swap::ArcSwap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

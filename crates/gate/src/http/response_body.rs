@@ -2,11 +2,11 @@
 //! was read has been sent.
 
 use crate::connection::exchange::Exchange;
-use crate::http::pool::Pooled;
 use crate::http::trailers;
-use crate::http::upstream_error::in_words;
 use crate::telemetry::clock;
 use crate::telemetry::labels::{Malformed, UpstreamFault};
+use crate::upstream::error::in_words;
+use crate::upstream::pool::Pooled;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;

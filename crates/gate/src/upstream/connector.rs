@@ -3,12 +3,12 @@
 use crate::config::Config;
 use crate::error::Error;
 use crate::framing::{Fault, Limits};
-use crate::http::probe::{OverTcp, Probe};
 use crate::http::request_body::RequestBody;
-use crate::http::responses::Responses;
-use crate::http::upstream_error::ConnectError;
-use crate::http::watched::WatchedSocket;
 use crate::socket;
+use crate::upstream::error::ConnectError;
+use crate::upstream::responses::Responses;
+use crate::upstream::unacked::{OverTcp, Probe};
+use crate::upstream::watched::WatchedSocket;
 use hyper::client::conn::http1::{Builder, Connection, SendRequest};
 use hyper_util::rt::TokioIo;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};

@@ -1,8 +1,8 @@
 //! A socket to the upstream as the HTTP library sees it: its responses are checked, and a
 //! look at what it has not acknowledged can be demanded.
 
-use crate::http::probe::{OverTcp, Probe};
-use crate::http::responses::Responses;
+use crate::upstream::responses::Responses;
+use crate::upstream::unacked::{OverTcp, Probe};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;

@@ -4,8 +4,8 @@
 use crate::config::Config;
 use crate::error::Error;
 use crate::generation::Generation;
-use crate::http::upstream::Connector;
 use crate::shared::Shared;
+use crate::upstream::connector::Connector;
 use rustls::crypto::aws_lc_rs::default_provider;
 use std::sync::Arc;
 use tokio::sync::watch;

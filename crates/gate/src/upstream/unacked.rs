@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::task::Poll;
 use tokio::net::TcpStream;
 
-/// Asks a [`WatchedSocket`](crate::http::watched::WatchedSocket).
+/// Asks a [`WatchedSocket`](crate::upstream::watched::WatchedSocket).
 #[derive(Debug, Default)]
 pub struct Probe {
     due: Cell<bool>,

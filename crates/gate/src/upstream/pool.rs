@@ -1,10 +1,10 @@
 //! A core's idle connections to the upstream. The last one returned is used first, so that
 //! as few as possible stay in use and the rest reach the idle timeout.
 
-use crate::http::upstream::{Connector, UpstreamConnection};
-use crate::http::upstream_error::ConnectError;
 use crate::telemetry::clock;
 use crate::telemetry::counters::Counters;
+use crate::upstream::connector::{Connector, UpstreamConnection};
+use crate::upstream::error::ConnectError;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
