@@ -5,9 +5,10 @@
 //! compared as CGI, WSGI and Rack do when they make variables of them: there
 //! `X_Forwarded_For` and `X-Forwarded-For` are the same.
 
-use crate::config::Forwarded;
+use crate::config::{Forwarded, Host, Upstream};
 use crate::socket::Scheme;
 use http::header::{Entry, HOST, HeaderMap, HeaderName, HeaderValue};
+use std::net::{IpAddr, SocketAddr};
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
@@ -15,15 +16,32 @@ const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host")
 const HTTPS: HeaderValue = HeaderValue::from_static("https");
 const HTTP: HeaderValue = HeaderValue::from_static("http");
 
-/// What the upstream learns about the customer.
+/// A customer, as the upstream learns of them.
+#[derive(Debug)]
+pub struct Customer {
+    /// Their address.
+    pub address: HeaderValue,
+    /// The protocol that they use.
+    pub scheme: Scheme,
+}
+
+impl Customer {
+    /// The customer at this address.
+    pub fn new(peer: SocketAddr, scheme: Scheme) -> Self {
+        let ip = match peer.ip() {
+            IpAddr::V6(ip) => ip.to_ipv4_mapped().map_or(IpAddr::V6(ip), IpAddr::V4),
+            ip => ip,
+        };
+        let address = HeaderValue::from_str(&ip.to_string());
+        Self { address: address.unwrap_or(HeaderValue::from_static("unknown")), scheme }
+    }
+}
+
+/// What an upstream learns about customers.
 #[derive(Debug)]
 pub struct Forwarding {
-    /// How to treat the fields of the request.
+    /// How to treat the fields of a request.
     pub mode: Forwarded,
-    /// The customer's address.
-    pub address: HeaderValue,
-    /// The protocol that the customer uses.
-    pub scheme: Scheme,
     /// What to put in place of the customer's `Host`, if anything.
     pub host: Option<HeaderValue>,
     /// The `Host` of a request that may be without one.
@@ -31,25 +49,37 @@ pub struct Forwarding {
 }
 
 impl Forwarding {
+    /// What an upstream learns, as configured.
+    pub fn of(upstream: &Upstream) -> Self {
+        // A checked URL has a host that is one of HTTP too.
+        let own = HeaderValue::from_str(&upstream.url.authority())
+            .unwrap_or(HeaderValue::from_static("localhost"));
+        Self {
+            mode: upstream.forwarded,
+            host: (upstream.host == Host::Upstream).then(|| own.clone()),
+            default_host: own,
+        }
+    }
+
     /// Removes the claims of the customer and sets the gate's own fields, as configured.
-    pub fn apply(&self, headers: &mut HeaderMap) {
+    pub fn apply(&self, customer: &Customer, headers: &mut HeaderMap) {
         match self.mode {
             Forwarded::Pass => return,
             Forwarded::Off => return remove(headers, is_claim),
             Forwarded::Replace => {
                 remove(headers, is_claim);
-                headers.insert(X_FORWARDED_FOR, self.address.clone());
+                headers.insert(X_FORWARDED_FOR, customer.address.clone());
             }
             Forwarded::Append => {
                 // No proxy writes the other spellings: the customer did.
                 remove(headers, |name| !is_dashed(name) && is_claim(name));
-                headers.append(X_FORWARDED_FOR, self.address.clone());
+                headers.append(X_FORWARDED_FOR, customer.address.clone());
                 if headers.contains_key(X_FORWARDED_PROTO) {
                     return;
                 }
             }
         }
-        let scheme = match self.scheme {
+        let scheme = match customer.scheme {
             Scheme::Https => HTTPS,
             Scheme::Http => HTTP,
         };
@@ -158,7 +188,8 @@ mod tests {
         }
         let address = HeaderValue::from_static("192.0.2.7");
         let default_host = HeaderValue::from_static("backend");
-        Forwarding { mode, address, scheme, host: None, default_host }.apply(&mut headers);
+        let forwarding = Forwarding { mode, host: None, default_host };
+        forwarding.apply(&Customer { address, scheme }, &mut headers);
         headers.remove(HOST);
         let line = |(name, value): (&HeaderName, &HeaderValue)| {
             format!("{name}: {}", value.to_str().unwrap())

@@ -3,7 +3,7 @@
 //! Source: RFC 9110, sections 7.6.1 (hop-by-hop) and 7.6.3 (Via); RFC 9112,
 //! section 3.2 (Host and the forms of a request's target).
 
-use crate::http::forwarding::{self, Forwarding};
+use crate::http::forwarding::{self, Customer, Forwarding};
 use crate::http::pages::ErrorPage;
 use crate::telemetry::labels::Malformed;
 use http::header::{
@@ -73,6 +73,7 @@ fn remove_named(headers: &mut HeaderMap) {
 pub fn to_upstream(
     parts: &mut Parts,
     forwarding: &Forwarding,
+    customer: &Customer,
     chunked: bool,
 ) -> Result<(), ErrorPage> {
     if parts.method == Method::CONNECT || parts.method == Method::TRACE {
@@ -91,7 +92,7 @@ pub fn to_upstream(
         parts.headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
     }
     forwarding::remove(&mut parts.headers, forwarding::is_harmful_variable);
-    forwarding.apply(&mut parts.headers);
+    forwarding.apply(customer, &mut parts.headers);
     if let Some(host) = &forwarding.host {
         parts.headers.insert(HOST, host.clone());
     }
@@ -240,12 +241,12 @@ mod tests {
         let mut parts = request.body(()).unwrap().into_parts().0;
         let forwarding = Forwarding {
             mode: Forwarded::Replace,
-            address: HeaderValue::from_static("192.0.2.7"),
-            scheme: Scheme::Https,
             host: None,
             default_host: HeaderValue::from_static("backend:8080"),
         };
-        to_upstream(&mut parts, &forwarding, false).map(|()| parts)
+        let customer =
+            Customer { address: HeaderValue::from_static("192.0.2.7"), scheme: Scheme::Https };
+        to_upstream(&mut parts, &forwarding, &customer, false).map(|()| parts)
     }
 
     fn get(headers: &HeaderMap, name: &str) -> String {

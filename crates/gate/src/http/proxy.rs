@@ -4,7 +4,7 @@ use crate::connection::exchange::{Activity, Exchange};
 use crate::connection::state::ConnectionState;
 use crate::framing::Fault;
 use crate::http::client_subject::ClientSubject;
-use crate::http::forwarding::Forwarding;
+use crate::http::forwarding::Customer;
 use crate::http::headers;
 use crate::http::pages::ErrorPage;
 use crate::http::request_body::RequestBody;
@@ -16,6 +16,7 @@ use crate::telemetry::labels::{Malformed, UpstreamFault};
 use crate::upstream::connector::UpstreamConnection;
 use crate::upstream::error::in_words;
 use crate::upstream::pool::{Pool, Pooled};
+use crate::upstream::routes::Routes;
 use http::header::TRANSFER_ENCODING;
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, StatusCode, response};
@@ -33,12 +34,12 @@ pub struct Proxy {
     pub state: Rc<ConnectionState>,
     /// Content types of streams of events.
     pub stream_types: Rc<StreamTypes>,
-    /// What the upstream learns about the customer.
-    pub forwarding: Forwarding,
+    /// The customer, as the upstream learns of them.
+    pub customer: Customer,
     /// The field for the subject of the client's certificate, if the upstream receives it.
     pub subject: Option<ClientSubject>,
-    /// Connections to the upstream.
-    pub pool: Rc<Pool>,
+    /// Where requests go.
+    pub routes: Rc<Routes>,
 }
 
 /// Serves one request. Never fails: an error becomes an error page, or cuts the
@@ -143,16 +144,18 @@ async fn forward(
     let (mut parts, body) = request.into_parts();
     trace_context::pass_on(&mut parts.headers);
     let chunked = parts.headers.contains_key(TRANSFER_ENCODING);
-    headers::to_upstream(&mut parts, &proxy.forwarding, chunked)?;
+    let upstream = proxy.routes.find(&parts);
+    headers::to_upstream(&mut parts, &upstream.forwarding, &proxy.customer, chunked)?;
     if let Some(subject) = &proxy.subject {
         subject.set(&mut parts.headers);
     }
     let copy = body.is_end_stream().then(|| RetryCopy::of(&parts)).flatten();
     let request = Request::from_parts(parts, RequestBody::new(body, exchange));
 
-    let pooled = poll_fn(|cx| Poll::Ready(proxy.pool.pop(cx))).await;
+    let pool = upstream.choose();
+    let pooled = poll_fn(|cx| Poll::Ready(pool.pop(cx))).await;
     let Some(mut connection) = pooled else {
-        return on_new_connection(proxy, exchange, request).await;
+        return on_new_connection(pool, exchange, request).await;
     };
     match send(exchange, &mut connection, request).await {
         Ok(response) => Ok((response, connection)),
@@ -166,18 +169,18 @@ async fn forward(
             };
             exchange.counters.upstream_retries.add(1);
             drop(connection);
-            on_new_connection(proxy, exchange, request).await
+            on_new_connection(pool, exchange, request).await
         }
     }
 }
 
 /// Sends a request over a new connection.
 async fn on_new_connection(
-    proxy: &Proxy,
+    pool: &Rc<Pool>,
     exchange: &Exchange,
     request: Request<RequestBody>,
 ) -> Result<(Response<Incoming>, Pooled), Unanswered> {
-    let mut connect = pin!(proxy.pool.connect());
+    let mut connect = pin!(pool.connect());
     let connected = poll_fn(|cx| match connect.as_mut().poll(cx) {
         Poll::Pending => late(exchange).map_or(Poll::Pending, |late| Poll::Ready(Err(late))),
         Poll::Ready(connected) => Poll::Ready(

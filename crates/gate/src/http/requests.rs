@@ -1,7 +1,6 @@
 //! The requests of a connection, from the first to the end: HTTP, its deadlines, and how
 //! the connection closes.
 
-use crate::config::Host;
 use crate::connection::deadlines::RequestDeadlines;
 use crate::connection::exchange::{Activity, Expiry};
 use crate::connection::state::ConnectionState;
@@ -10,7 +9,7 @@ use crate::connection::transport::Transport;
 use crate::context::CoreContext;
 use crate::framing::{Limits, Part};
 use crate::http::client_subject::ClientSubject;
-use crate::http::forwarding::Forwarding;
+use crate::http::forwarding::Customer;
 use crate::http::pages::ErrorPage;
 use crate::http::proxy::{self, Proxy};
 use crate::http::stream::Stream;
@@ -20,13 +19,11 @@ use crate::shutdown::Phase;
 use crate::telemetry::clock;
 use crate::telemetry::labels::{End, Malformed};
 use crate::upstream::connector::Connector;
-use crate::upstream::pool::Pool;
-use http::HeaderValue;
+use crate::upstream::routes::Routes;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use std::future::poll_fn;
-use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::Poll;
@@ -35,48 +32,38 @@ use tokio::time::sleep_until;
 /// Serves the requests of a core's connections.
 pub struct HttpServer {
     context: Rc<CoreContext>,
-    /// Idle connections to the upstream.
-    pub pool: Rc<Pool>,
+    /// Where requests go.
+    pub routes: Rc<Routes>,
     deadlines: RequestDeadlines,
     stream_types: Rc<StreamTypes>,
     limits: Limits,
-    upstream_host: HeaderValue,
 }
 
 impl HttpServer {
-    /// A server with an empty pool.
-    pub fn new(context: Rc<CoreContext>, connector: Connector) -> Rc<Self> {
+    /// A server for requests that take these routes.
+    pub fn new(context: Rc<CoreContext>, routes: Rc<Routes>) -> Rc<Self> {
         let config = &context.config;
-        let (size, idle) = (config.upstream.pool_size, config.upstream.idle_timeout);
-        let pool = Pool::new(connector, size, idle, context.counters.clone());
-        Rc::new(Self::with_pool(context, pool))
-    }
-
-    fn with_pool(context: Rc<CoreContext>, pool: Rc<Pool>) -> Self {
-        let config = &context.config;
-        Self {
-            pool,
+        Rc::new(Self {
+            routes,
             deadlines: RequestDeadlines::of(config),
             stream_types: Rc::new(StreamTypes::new(&config.limits.stream_types)),
             limits: Limits {
                 head_bytes: config.limits.head_max_bytes,
                 fields: config.limits.head_max_fields,
             },
-            // A checked URL has a host that is one of HTTP too.
-            upstream_host: HeaderValue::from_str(&config.upstream.url.authority())
-                .unwrap_or(HeaderValue::from_static("localhost")),
             context,
-        }
+        })
     }
 
-    /// The server for connections that begin from now on. It has the same pool if that is
-    /// for the same upstream; else the former pool closes its idle connections.
+    /// The server for connections that begin from now on. It has the same routes if they
+    /// lead to the same upstream; else the former pools close their idle connections.
     pub fn renewed(&self, context: Rc<CoreContext>, connector: Connector) -> Rc<Self> {
-        if !context.config.has_upstream_of(&self.context.config) {
-            self.pool.retire();
-            return Self::new(context, connector);
+        if context.config.has_upstream_of(&self.context.config) {
+            return Self::new(context, self.routes.clone());
         }
-        Rc::new(Self::with_pool(context, self.pool.clone()))
+        self.routes.retire();
+        let routes = Routes::new(&context, connector);
+        Self::new(context, routes)
     }
 
     /// Serves requests until the connection ends. Returns why it ended.
@@ -87,21 +74,14 @@ impl HttpServer {
         let state = Rc::new(state);
         let place = client.place;
         place.serve(&state);
-        let forwarding = Forwarding {
-            mode: config.upstream.forwarded,
-            address: address_of(client.peer),
-            scheme: client.scheme,
-            host: (config.upstream.host == Host::Upstream).then(|| self.upstream_host.clone()),
-            default_host: self.upstream_host.clone(),
-        };
         let subject = config.tls.client_subject_header.as_ref();
         let subject = subject.map(|name| ClientSubject::new(name, transport.client_certificate()));
         let proxy = Rc::new(Proxy {
             subject,
             state: state.clone(),
             stream_types: self.stream_types.clone(),
-            forwarding,
-            pool: self.pool.clone(),
+            customer: Customer::new(client.peer, client.scheme),
+            routes: self.routes.clone(),
         });
         let service = service_fn(move |request| proxy::serve(proxy.clone(), request));
         let stream = TokioIo::new(Stream::new(transport, state.clone(), self.limits));
@@ -234,15 +214,6 @@ impl HttpServer {
             }
         }
     }
-}
-
-/// The customer's address as the upstream receives it.
-fn address_of(peer: SocketAddr) -> HeaderValue {
-    let ip = match peer.ip() {
-        IpAddr::V6(ip) => ip.to_ipv4_mapped().map_or(IpAddr::V6(ip), IpAddr::V4),
-        ip => ip,
-    };
-    HeaderValue::from_str(&ip.to_string()).unwrap_or(HeaderValue::from_static("unknown"))
 }
 
 /// How a connection ended.

@@ -15,7 +15,7 @@ use crate::socket::Scheme;
 use crate::supervision::{Part, Supervisor};
 use crate::telemetry::cpu::{self, Metered};
 use crate::telemetry::labels::Bucket;
-use crate::upstream::pool::Pool;
+use crate::upstream::routes::Routes;
 use std::cell::RefCell;
 use std::io;
 use std::net::TcpListener;
@@ -76,10 +76,11 @@ async fn run_until_drained(parts: Parts, index: usize, listeners: Listeners) -> 
     let context = CoreContext::new(shared, index).renewed(generation.config.clone());
     let decider = decider(&context, &generation, &sessions, Rc::default());
     let dispatcher = Dispatcher::new(decider.clone());
-    let http = HttpServer::new(context.clone(), generation.connector.clone());
+    let routes = Routes::new(&context, generation.connector.clone());
+    let http = HttpServer::new(context.clone(), routes.clone());
     let mut serving = Serving { context, decider, dispatcher, http };
     let acceptor = Rc::new(RefCell::new(serving.acceptor(&generation)));
-    let pool = Rc::new(RefCell::new(serving.http.pool.clone()));
+    let routes = Rc::new(RefCell::new(routes));
 
     let mut accepting = Vec::new();
     let listen = [(Some(listeners.tls), Scheme::Https), (listeners.clear, Scheme::Http)];
@@ -90,7 +91,7 @@ async fn run_until_drained(parts: Parts, index: usize, listeners: Listeners) -> 
     }
     let dispatch = supervisor.clone().watch(Part::Dispatcher, serving.dispatcher.clone().run());
     spawn_local(Metered::new(Bucket::Arrival, dispatch));
-    let upkeep = supervisor.watch(Part::CoreUpkeep, upkeep(pool.clone()));
+    let upkeep = supervisor.watch(Part::CoreUpkeep, upkeep(routes.clone()));
     spawn_local(Metered::new(Bucket::Upkeep, upkeep));
 
     while drain.borrow_and_update().is_none() {
@@ -100,7 +101,7 @@ async fn run_until_drained(parts: Parts, index: usize, listeners: Listeners) -> 
                 let generation = generations.borrow_and_update().clone();
                 serving = serving.renewed(&generation, &sessions);
                 acceptor.replace(serving.acceptor(&generation));
-                pool.replace(serving.http.pool.clone());
+                routes.replace(serving.http.routes.clone());
             }
         }
     }
@@ -166,16 +167,15 @@ fn decider(
     })
 }
 
-/// Counts CPU time, and keeps the pool that is in use free of stale connections.
-async fn upkeep(pool: Rc<RefCell<Rc<Pool>>>) {
+/// Counts CPU time, and keeps the pools that are in use free of stale connections.
+async fn upkeep(routes: Rc<RefCell<Rc<Routes>>>) {
     let mut turns = 0u32;
     loop {
         tokio::time::sleep(SETTLE).await;
         cpu::settle();
         turns += 1;
         if turns.is_multiple_of(20) {
-            let pool = pool.borrow().clone();
-            pool.sweep();
+            routes.borrow().sweep();
         }
     }
 }

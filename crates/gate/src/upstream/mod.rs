@@ -1,4 +1,4 @@
-//! The service behind the gate: connections to it, their pool, and whether it can be
+//! The services behind the gate: routes to them, connections, pools, and whether they can be
 //! reached.
 
 pub mod connector;
@@ -7,5 +7,6 @@ pub mod health;
 pub mod pool;
 pub mod reachability;
 pub mod responses;
+pub mod routes;
 pub mod unacked;
 pub mod watched;
