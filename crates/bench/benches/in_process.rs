@@ -15,7 +15,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_bench::in_process::{DECISION, HELLO, decision, hello};
-use tidegate_control::{AGES, ClassWork, Controller, Moment, Reading, Settings, Usage};
+use tidegate_control::{
+    AGES, ByResource, ClassWork, Controller, Moment, Reading, ResourceName, Settings, Usage,
+};
 use tidegate_hello::{Limits, Progress, Reader};
 use tidegate_host::{Cores, cpu_clock};
 use tidegate_lab::NAME;
@@ -180,9 +182,9 @@ fn reading(sessions_active: u32) -> Reading {
     };
     Reading {
         elapsed: TICK,
-        gate: usage,
-        upstream: Some(usage),
-        shared: Some(usage),
+        usage: ResourceName::ALL
+            .into_iter()
+            .fold(ByResource::default(), |all, name| all.with(name, usage)),
         new: work,
         returning: work,
         in_flight_requests: 5,

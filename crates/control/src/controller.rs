@@ -11,7 +11,7 @@ use crate::moment::Moment;
 use crate::number::{rounded, sane};
 use crate::policy::{Decision, PolicyKind};
 use crate::reading::Reading;
-use crate::resource::Resource;
+use crate::resource::{ByResource, Resource};
 use crate::status::Status;
 use crate::sustainable::{self, Sustainable};
 use crate::tide::{Refused, Tide, Tuning};
@@ -40,7 +40,7 @@ pub struct Controller {
     counts: Counts,
     at_tick: Counts,
     rates: Rates,
-    resources: [Option<Resource>; 3],
+    resources: ByResource<Resource>,
     sustainable: sustainable::Meter,
 }
 
@@ -107,7 +107,7 @@ impl Controller {
             counts: Counts::default(),
             at_tick: Counts::default(),
             rates: Rates::default(),
-            resources: [None; 3],
+            resources: ByResource::default(),
             sustainable: sustainable::Meter::new(settings.tuning.target_utilization),
         }
     }
@@ -238,7 +238,7 @@ impl Controller {
             admitted_per_s: self.rates.admitted,
             returning_per_s: self.rates.returning,
             costs: self.costs,
-            resources: self.resources.iter().flatten().copied().collect(),
+            resources: self.resources.iter().map(|(_, resource)| *resource).collect(),
             sustainable: self.sustainable(),
             why: self.why(now),
             why_not: self.why_not(),
@@ -274,17 +274,18 @@ impl Controller {
     }
 
     fn note_resources(&mut self, reading: &Reading, elapsed_s: f64) {
-        for (slot, (resource, usage)) in self.resources.iter_mut().zip(reading.usages()) {
-            let before = slot.and_then(|resource| resource.used_cpus);
-            *slot = usage.map(|usage| Resource {
+        let before = self.resources;
+        self.resources = reading.usage.map(|resource, usage| {
+            let before = before.get(resource).and_then(|resource| resource.used_cpus);
+            Resource {
                 resource,
                 capacity_cpus: sane(usage.capacity_cpus),
                 used_cpus: usage.used_cpu_s.map(|used| {
                     let used = sane(used) / elapsed_s;
                     before.map_or(used, |before| before + elapsed_s.min(1.0) * (used - before))
                 }),
-            });
-        }
+            }
+        });
     }
 }
 

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::average::Average;
 use crate::number::sane;
 use crate::reading::{ClassWork, Reading};
+use crate::resource::ResourceName;
 
 /// Costs as learned so far, in CPU seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -137,7 +138,8 @@ impl CostModel {
             0 => requests,
             responses => responses,
         };
-        let upstream_cpu_s = reading.upstream.and_then(|upstream| upstream.used_cpu_s);
+        let upstream_cpu_s =
+            reading.usage_of(ResourceName::Upstream).and_then(|upstream| upstream.used_cpu_s);
         self.upstream_visible = upstream_cpu_s.is_some();
         if let Some(used) = upstream_cpu_s
             && served >= FEWEST_REQUESTS
@@ -186,13 +188,14 @@ fn gate_requests_cpu_s(reading: &Reading, refused: u64) -> f64 {
     let sum = |of: fn(&ClassWork) -> f64| sane(of(&reading.new)) + sane(of(&reading.returning));
     let measured = sum(|class| class.request_cpu_s);
     let apart = sum(|class| class.handshake_cpu_s) + refused as f64 * REFUSAL_CPU_S;
-    reading.gate.used_cpu_s.map_or(0.0, |used| sane(used) - apart).max(measured)
+    reading.gate().used_cpu_s.map_or(0.0, |used| sane(used) - apart).max(measured)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Usage;
+    use crate::resource::ByResource;
 
     fn class(connections: u64, handshake_cpu_s: f64, requests: u64, cpu_s: f64) -> ClassWork {
         ClassWork {
@@ -205,10 +208,15 @@ mod tests {
         }
     }
 
+    fn used(cpu_s: f64) -> Usage {
+        Usage { capacity_cpus: 1.0, used_cpu_s: Some(cpu_s), idle: None }
+    }
+
     fn busy() -> Reading {
         Reading {
-            gate: Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.010), idle: None },
-            upstream: Some(Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.040), idle: None }),
+            usage: ByResource::default()
+                .with(ResourceName::Gate, used(0.010))
+                .with(ResourceName::Upstream, used(0.040)),
             new: class(10, 0.004, 60, 0.0018),
             returning: class(20, 0.002, 40, 0.0012),
             upstream_responses: 100,
@@ -259,7 +267,7 @@ mod tests {
     fn refusals_are_not_charged_to_requests() {
         let mut model = CostModel::new(&Priors::default());
         let mut reading = busy();
-        reading.gate.used_cpu_s = Some(0.010 + 100.0 * REFUSAL_CPU_S);
+        reading.usage.set(ResourceName::Gate, used(0.010 + 100.0 * REFUSAL_CPU_S));
         (0..300).for_each(|_| model.observe(&reading, 100));
         close(model.costs().gate_request_cpu_s, 40e-6);
     }
@@ -270,8 +278,9 @@ mod tests {
         (0..300).for_each(|_| model.observe(&busy(), 0));
         let before = model.costs();
         let idle = Reading {
-            gate: Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.001), idle: None },
-            upstream: Some(Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.002), idle: None }),
+            usage: ByResource::default()
+                .with(ResourceName::Gate, used(0.001))
+                .with(ResourceName::Upstream, used(0.002)),
             new: class(0, 0.0, 1, 40e-6),
             upstream_responses: 1,
             ..Reading::default()
@@ -285,7 +294,9 @@ mod tests {
     #[test]
     fn an_upstream_out_of_sight_costs_nothing() {
         let mut model = CostModel::new(&Priors::default());
-        model.observe(&Reading { upstream: None, ..busy() }, 0);
+        let mut unseen = busy();
+        unseen.usage.set(ResourceName::Upstream, None);
+        model.observe(&unseen, 0);
         assert_eq!(model.costs().upstream_request_cpu_s, 0.0);
     }
 
@@ -294,9 +305,9 @@ mod tests {
         let mut model = CostModel::new(&Priors::default());
         for wrong in [f64::NAN, f64::INFINITY, -1.0, 1e300] {
             let mut reading = busy();
-            reading.gate.used_cpu_s = Some(wrong);
-            reading.upstream =
-                Some(Usage { capacity_cpus: wrong, used_cpu_s: Some(wrong), idle: None });
+            reading.usage.set(ResourceName::Gate, used(wrong));
+            let upstream = Usage { capacity_cpus: wrong, ..used(wrong) };
+            reading.usage.set(ResourceName::Upstream, upstream);
             reading.new.handshake_cpu_s = wrong;
             reading.returning.request_cpu_s = wrong;
             (0..100).for_each(|_| model.observe(&reading, 0));

@@ -6,6 +6,7 @@ use crate::Time;
 use crate::costs::Costs;
 use crate::number::sane;
 use crate::reading::Reading;
+use crate::resource::ResourceName;
 
 /// Admits at most so many new sessions per interval:
 ///
@@ -50,10 +51,11 @@ impl Eac {
     }
 
     pub(crate) fn observe(&mut self, reading: &Reading) {
+        let capacity = |name| reading.usage_of(name).map(|usage| sane(usage.capacity_cpus));
         self.cpus = Cpus {
-            gate: sane(reading.gate.capacity_cpus),
-            upstream: reading.upstream.map(|upstream| sane(upstream.capacity_cpus)),
-            shared: reading.shared.map(|shared| sane(shared.capacity_cpus)),
+            gate: sane(reading.gate().capacity_cpus),
+            upstream: capacity(ResourceName::Upstream),
+            shared: capacity(ResourceName::Host),
         };
     }
 
@@ -142,6 +144,7 @@ fn new_sessions(k: f64, cpus: f64, returned: u64, cto: f64, ctn: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ByResource;
     use crate::{ClassCost, Usage};
 
     fn costs(cto: f64, ctn: f64) -> Costs {
@@ -198,21 +201,27 @@ mod tests {
         assert_eq!((eac.budget(), eac.started), (8, Time::from_secs(8)));
     }
 
+    fn cpus(capacity_cpus: f64) -> Usage {
+        Usage { capacity_cpus, ..Usage::default() }
+    }
+
     #[test]
     fn of_two_machines_the_tighter_rules() {
         let costs = costs(0.01, 0.4);
         let mut eac = Eac::new(K, 1.0, &costs);
         eac.observe(&Reading {
-            gate: Usage { capacity_cpus: 1.0, used_cpu_s: None, idle: None },
-            upstream: Some(Usage { capacity_cpus: 0.5, used_cpu_s: None, idle: None }),
+            usage: ByResource::default()
+                .with(ResourceName::Gate, cpus(1.0))
+                .with(ResourceName::Upstream, cpus(0.5)),
             ..Reading::default()
         });
         eac.begin(K, &costs);
         // Gate: 2 / (0.2 + 0.05) = 8. Upstream: 1 / 0.1 = 10.
         assert_eq!(eac.budget(), 8);
         eac.observe(&Reading {
-            gate: Usage { capacity_cpus: 1.0, used_cpu_s: None, idle: None },
-            upstream: Some(Usage { capacity_cpus: 0.25, used_cpu_s: None, idle: None }),
+            usage: ByResource::default()
+                .with(ResourceName::Gate, cpus(1.0))
+                .with(ResourceName::Upstream, cpus(0.25)),
             ..Reading::default()
         });
         eac.begin(2 * K, &costs);

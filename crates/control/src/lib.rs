@@ -41,7 +41,7 @@ pub use moment::Moment;
 pub use number::{sane, times};
 pub use policy::{Decision, PolicyKind, PolicyName, UnknownPolicy};
 pub use reading::{ClassWork, Reading, Usage};
-pub use resource::{Resource, ResourceName};
+pub use resource::{ByResource, Resource, ResourceName};
 pub use status::Status;
 pub use sustainable::{Range, Sustainable};
 pub use think_time_census::{AGES, CensusCounts, ThinkTimeCensus, age};

@@ -2,27 +2,21 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use crate::number::{sane, times};
-use crate::resource::ResourceName;
+use crate::resource::{ByResource, ResourceName};
 use crate::think_time_census::AGES;
 
 /// Everything measured since the previous tick. Counters are differences;
 /// gauges are values at the tick. Any value may be wrong: the controller
 /// ignores what is not finite or is negative.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
     /// Time since the previous reading.
     pub elapsed: Duration,
-    /// The whole gate process.
-    pub gate: Usage,
-    /// The service behind the gate, where it runs on this host and its
-    /// processes are known; otherwise `None`.
-    pub upstream: Option<Usage>,
-    /// Both together, where they share processors; otherwise `None`.
-    pub shared: Option<Usage>,
+    /// The processors in view: the whole gate process, always; the service behind the
+    /// gate, where it runs on this host and its processes are known; and the host, both
+    /// together, where they share processors.
+    pub usage: ByResource<Usage>,
     /// Connections of admitted new sessions.
     pub new: ClassWork,
     /// Connections of sessions that were admitted before.
@@ -65,19 +59,22 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// All resources, in view or not, in the order of [`ResourceName`].
-    pub(crate) fn usages(&self) -> [(ResourceName, Option<Usage>); 3] {
-        [
-            (ResourceName::Gate, Some(self.gate)),
-            (ResourceName::Upstream, self.upstream),
-            (ResourceName::Host, self.shared),
-        ]
+    /// The processors of the gate; none where the reading does not have them.
+    pub fn gate(&self) -> Usage {
+        self.usage_of(ResourceName::Gate).unwrap_or_default()
+    }
+
+    /// The processors of a resource, if they are in view.
+    pub fn usage_of(&self, name: ResourceName) -> Option<Usage> {
+        self.usage.get(name).copied()
     }
 
     /// Processors of gate and upstream, those that they share counted once.
     pub fn capacity_cpus(&self) -> f64 {
-        let upstream = self.upstream.map_or(0.0, |upstream| upstream.capacity_cpus);
-        self.shared.map_or(self.gate.capacity_cpus + upstream, |shared| shared.capacity_cpus)
+        let capacity = |name| self.usage_of(name).map(|usage: Usage| usage.capacity_cpus);
+        capacity(ResourceName::Host).unwrap_or_else(|| {
+            self.gate().capacity_cpus + capacity(ResourceName::Upstream).unwrap_or(0.0)
+        })
     }
 
     /// The average stretch of it of so many seconds, where it is longer than that, as
@@ -87,7 +84,7 @@ impl Reading {
         if share.is_nan() || share >= 1.0 {
             return self.clone();
         }
-        let usage = |usage: Usage| Usage {
+        let usage = |_, usage: Usage| Usage {
             used_cpu_s: usage.used_cpu_s.map(|used_s| used_s * share),
             ..usage
         };
@@ -99,9 +96,7 @@ impl Reading {
         let part = self.counting(share);
         Self {
             elapsed: Duration::from_secs_f64(seconds),
-            gate: usage(part.gate),
-            upstream: part.upstream.map(usage),
-            shared: part.shared.map(usage),
+            usage: part.usage.map(usage),
             new: class(part.new),
             returning: class(part.returning),
             ..part
@@ -136,7 +131,7 @@ impl Reading {
 }
 
 /// A process's (or group's) processors, and its use of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
     /// CPU seconds per second that it may use: affinity and quota together.
     pub capacity_cpus: f64,
@@ -144,7 +139,6 @@ pub struct Usage {
     pub used_cpu_s: Option<f64>,
     /// Share of that time, 0 to 1, that its processors had nothing to do, or
     /// nothing that would not yield, for anybody; `None`: unknown.
-    #[serde(default)]
     pub idle: Option<f64>,
 }
 
@@ -169,8 +163,7 @@ impl Usage {
 
 /// What one class of connections did since the previous reading. CPU times
 /// are the gate's own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClassWork {
     /// Connections admitted.
     pub connections: u64,
@@ -209,7 +202,7 @@ mod tests {
         let gate = Usage { capacity_cpus: 2.0, used_cpu_s: Some(3.0), idle: Some(0.25) };
         let long = Reading {
             elapsed: Duration::from_secs(4),
-            gate,
+            usage: ByResource::default().with(ResourceName::Gate, gate),
             new,
             sessions_active: 70,
             upstream_responses: 400,
@@ -220,8 +213,8 @@ mod tests {
         assert_eq!((second.new.connections, second.new.requests), (10, 100));
         assert_eq!((second.upstream_responses, second.upstream_time_s), (100, 2.0));
         // Gauges and shares are what they were.
-        assert_eq!((second.sessions_active, second.gate.idle), (70, Some(0.25)));
-        assert!((second.gate.in_use(1.0) - long.gate.in_use(4.0)).abs() < 1e-12);
+        assert_eq!((second.sessions_active, second.gate().idle), (70, Some(0.25)));
+        assert!((second.gate().in_use(1.0) - long.gate().in_use(4.0)).abs() < 1e-12);
         assert_eq!(long.within(5.0), long);
         assert_eq!(Reading::default().within(1.0), Reading::default());
     }

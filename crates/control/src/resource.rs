@@ -1,6 +1,7 @@
 //! The resources that may limit admission.
 
 use serde::Serialize;
+use std::array;
 
 /// A resource that may limit admission.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -26,6 +27,9 @@ pub enum ResourceName {
 }
 
 impl ResourceName {
+    /// All, in the order of [`ByResource::iter`].
+    pub const ALL: [Self; 3] = [Self::Gate, Self::Upstream, Self::Host];
+
     /// The name as text.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -33,5 +37,59 @@ impl ResourceName {
             Self::Upstream => "upstream",
             Self::Host => "host",
         }
+    }
+}
+
+/// A value for each resource in view. Of fixed size: it allocates nothing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ByResource<T>([Option<T>; ResourceName::ALL.len()]);
+
+impl<T> Default for ByResource<T> {
+    fn default() -> Self {
+        Self(array::from_fn(|_| None))
+    }
+}
+
+impl<T> ByResource<T> {
+    /// The value of a resource; `None` where it is out of view.
+    pub fn get(&self, name: ResourceName) -> Option<&T> {
+        self.0[name as usize].as_ref()
+    }
+
+    /// The value of a resource, to be changed.
+    pub fn get_mut(&mut self, name: ResourceName) -> Option<&mut T> {
+        self.0[name as usize].as_mut()
+    }
+
+    /// The value of a resource, to be changed; the default where there was none.
+    pub fn entry(&mut self, name: ResourceName) -> &mut T
+    where
+        T: Default,
+    {
+        self.0[name as usize].get_or_insert_default()
+    }
+
+    /// Sets the value of a resource; `None` takes it out of view.
+    pub fn set(&mut self, name: ResourceName, value: impl Into<Option<T>>) {
+        self.0[name as usize] = value.into();
+    }
+
+    /// The same with another value of a resource.
+    #[must_use]
+    pub fn with(mut self, name: ResourceName, value: impl Into<Option<T>>) -> Self {
+        self.set(name, value);
+        self
+    }
+
+    /// The resources in view with their values, the gate first.
+    pub fn iter(&self) -> impl Iterator<Item = (ResourceName, &T)> {
+        let values = ResourceName::ALL.into_iter().zip(&self.0);
+        values.filter_map(|(name, value)| Some((name, value.as_ref()?)))
+    }
+
+    /// Other values of the same resources.
+    pub fn map<U>(self, mut of: impl FnMut(ResourceName, T) -> U) -> ByResource<U> {
+        let mut names = ResourceName::ALL.into_iter();
+        ByResource(self.0.map(|value| names.next().zip(value).map(|(name, value)| of(name, value))))
     }
 }

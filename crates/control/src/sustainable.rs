@@ -21,7 +21,7 @@ use serde::Serialize;
 use crate::costs::REFUSAL_CPU_S;
 use crate::number::{rounded, sane};
 use crate::reading::{Reading, Usage};
-use crate::resource::ResourceName;
+use crate::resource::{ByResource, ResourceName};
 
 /// Length of a stretch, in seconds.
 const STRETCH_S: f64 = 10.0;
@@ -89,7 +89,7 @@ struct Stretch {
     /// Active sessions times seconds.
     active_s: f64,
     refusing_s: f64,
-    used: [Used; 3],
+    used: ByResource<Used>,
 }
 
 /// One resource over some time, in CPU seconds.
@@ -104,9 +104,6 @@ struct Used {
     /// Seconds in which it was in view.
     seconds: f64,
 }
-
-const RESOURCES: [ResourceName; 3] =
-    [ResourceName::Gate, ResourceName::Upstream, ResourceName::Host];
 
 impl Meter {
     /// One that has measured nothing. `target`: the share of a resource that is to be used.
@@ -136,20 +133,18 @@ impl Meter {
         now.ended += (started - (active - before)).max(0.0);
         now.active_s += active * seconds;
         now.refusing_s += if refused > 0 { seconds } else { 0.0 };
-        for (used, (resource, usage)) in now.used.iter_mut().zip(reading.usages()) {
+        for (resource, usage) in reading.usage.iter() {
             // The upstream sees no refusal.
             let refusals_s = match resource {
                 ResourceName::Upstream => 0.0,
                 ResourceName::Gate | ResourceName::Host => refused as f64 * REFUSAL_CPU_S,
             };
-            if let Some(usage) = usage {
-                used.add(&usage, seconds, refusals_s);
-            }
+            now.used.entry(resource).add(usage, seconds, refusals_s);
         }
-        if reading.shared.is_some() {
+        if reading.usage.get(ResourceName::Host).is_some() {
             // Each is the other's neighbour there: what is left for both is that of the host.
-            now.used[ResourceName::Gate as usize].others = 0.0;
-            now.used[ResourceName::Upstream as usize].others = 0.0;
+            now.used.entry(ResourceName::Gate).others = 0.0;
+            now.used.entry(ResourceName::Upstream).others = 0.0;
         }
         if now.seconds >= STRETCH_S {
             self.stretches[self.next] = std::mem::take(now);
@@ -198,7 +193,7 @@ impl Evidence {
                 sum.started, sum.seconds
             ));
         }
-        let tightest = RESOURCES
+        let tightest = ResourceName::ALL
             .into_iter()
             .filter(|resource| sum.in_view(*resource))
             .min_by(|a, b| sum.room(*a, target).total_cmp(&sum.room(*b, target)));
@@ -287,7 +282,8 @@ impl Stretch {
         self.ended += times * other.ended;
         self.active_s += times * other.active_s;
         self.refusing_s += times * other.refusing_s;
-        for (used, other) in self.used.iter_mut().zip(&other.used) {
+        for (resource, other) in other.used.iter() {
+            let used = self.used.entry(resource);
             used.capacity += times * other.capacity;
             used.own += times * other.own;
             used.others += times * other.others;
@@ -296,24 +292,28 @@ impl Stretch {
         self
     }
 
+    fn used(&self, resource: ResourceName) -> Used {
+        self.used.get(resource).copied().unwrap_or_default()
+    }
+
     fn refusing(&self) -> bool {
         self.refusing_s > REFUSING * self.seconds
     }
 
     /// Whether the use of the resource was known nearly all the time.
     fn in_view(&self, resource: ResourceName) -> bool {
-        self.used[resource as usize].seconds > 0.9 * self.seconds
+        self.used(resource).seconds > 0.9 * self.seconds
     }
 
     /// The share of the resource that is used, by other processes included.
     fn in_use(&self, resource: ResourceName) -> f64 {
-        let used = &self.used[resource as usize];
+        let used = self.used(resource);
         (used.own + used.others) / used.capacity.max(f64::MIN_POSITIVE)
     }
 
     /// How many times as much work the resource has room for; 0 where others use it up.
     fn room(&self, resource: ResourceName, target: f64) -> f64 {
-        let used = &self.used[resource as usize];
+        let used = self.used(resource);
         let room = (target * used.capacity - used.others) / used.own.max(f64::MIN_POSITIVE);
         room.clamp(0.0, f64::MAX)
     }

@@ -5,7 +5,9 @@ use std::cell::Cell;
 use std::hint::black_box;
 use std::time::Duration;
 
-use tidegate_control::{Controller, Moment, PolicyKind, Reading, Settings, Usage};
+use tidegate_control::{
+    ByResource, Controller, Moment, PolicyKind, Reading, ResourceName, Settings, Usage,
+};
 
 /// The system's allocator, which counts the calling thread's calls.
 struct Counting;
@@ -58,9 +60,10 @@ fn no_decision_allocates() {
                 let now = Duration::from_millis(ms);
                 if ms % 100 == 0 {
                     let elapsed = Duration::from_millis(100);
-                    let (shared, upstream) = (Some(one), Some(one));
-                    let reading =
-                        Reading { elapsed, gate: one, upstream, shared, ..Reading::default() };
+                    let usage = ResourceName::ALL
+                        .into_iter()
+                        .fold(ByResource::default(), |all, name| all.with(name, one));
+                    let reading = Reading { elapsed, usage, ..Reading::default() };
                     controller.observe(now, &reading);
                 }
                 let moment = Moment {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use tidegate_control::{
-    ClassWork, Controller, Decision, Moment, PolicyKind, Reading, Settings, Status, Usage,
+    ByResource, ClassWork, Controller, Decision, Moment, PolicyKind, Reading, ResourceName,
+    Settings, Status, Usage,
 };
 
 /// Numbers that a reading should not hold, among some that it may.
@@ -65,8 +66,12 @@ prop_compose! {
         (upstream_responses, upstream_time_s, upstream_time_ln) in (count(), number(), number()),
         (upstream_given_up, given_up_time_ln) in (count(), number()),
     ) -> Reading {
+        let usage = ByResource::default()
+            .with(ResourceName::Gate, gate)
+            .with(ResourceName::Upstream, upstream)
+            .with(ResourceName::Host, shared);
         Reading {
-            elapsed, gate, upstream, shared, new, returning, in_flight_handshakes,
+            elapsed, usage, new, returning, in_flight_handshakes,
             in_flight_requests, held, sessions_active, thinking, requests_by_age, sessions_started,
             upstream_responses, upstream_time_s, upstream_time_ln, upstream_given_up,
             given_up_time_ln,

@@ -50,9 +50,7 @@ impl ControlLoop {
             let started = sessions.started();
             let reading = Reading {
                 elapsed: now.saturating_sub(then),
-                gate: sample.gate,
-                upstream: sample.upstream,
-                shared: sample.shared,
+                usage: sample,
                 sessions_active: small(sessions.active()),
                 sessions_started: started - started_before,
                 ..counted(&totals, &before)

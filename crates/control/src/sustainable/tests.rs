@@ -10,8 +10,9 @@ fn second(started: u64, active: u32) -> Reading {
     let own = started as f64 * 0.01;
     Reading {
         elapsed: Duration::from_secs(1),
-        gate: used(own / 4.0),
-        upstream: Some(used(own)),
+        usage: ByResource::default()
+            .with(ResourceName::Gate, used(own / 4.0))
+            .with(ResourceName::Upstream, used(own)),
         sessions_started: started,
         sessions_active: active,
         ..Reading::default()
@@ -49,7 +50,7 @@ fn what_other_processes_use_is_no_room() {
     // Others use half of the processor: (0.9 − 0.5) / 0.2 = twice as much.
     let known = after(60, |_| {
         let mut reading = second(20, 60);
-        let upstream = reading.upstream.as_mut().unwrap();
+        let upstream = reading.usage.get_mut(ResourceName::Upstream).unwrap();
         upstream.idle = Some(0.3);
         (reading, 0)
     });
@@ -63,7 +64,7 @@ fn refusals_cost_nothing_of_what_the_service_carries() {
         after(60, |_| {
             let mut reading = second(20, 60);
             let used = 0.8 + refused as f64 * REFUSAL_CPU_S;
-            reading.gate.used_cpu_s = Some(used);
+            reading.usage.get_mut(ResourceName::Gate).unwrap().used_cpu_s = Some(used);
             (reading, refused)
         })
         .sessions_per_s
@@ -88,7 +89,7 @@ fn the_more_it_varies_the_wider_is_the_range() {
         let known = after(200, |at| {
             let mut reading = second(20, 60);
             let more = if at % 20 < 10 { 1.0 + swing as f64 * 0.1 } else { 1.0 };
-            let upstream = reading.upstream.as_mut().unwrap();
+            let upstream = reading.usage.get_mut(ResourceName::Upstream).unwrap();
             upstream.used_cpu_s = upstream.used_cpu_s.map(|used| used * more);
             (reading, 0)
         });
@@ -100,8 +101,13 @@ fn the_more_it_varies_the_wider_is_the_range() {
 
 #[test]
 fn an_upstream_that_is_not_in_view_is_known_to_carry_what_it_carries() {
-    let elsewhere =
-        |refused: u64| after(60, |_| (Reading { upstream: None, ..second(20, 60) }, refused));
+    let elsewhere = |refused: u64| {
+        after(60, |_| {
+            let mut reading = second(20, 60);
+            reading.usage.set(ResourceName::Upstream, None);
+            (reading, refused)
+        })
+    };
     let carried = elsewhere(0);
     assert_eq!(carried.sessions_per_s.unwrap().high, None);
     assert!(carried.text.contains("at least 20.0 new sessions/s and at least 60.0 sessions"));
@@ -128,7 +134,12 @@ fn no_reading_makes_a_figure_that_is_none() {
     for value in [f64::NAN, f64::INFINITY, -1.0, 0.0] {
         let known = after(60, |_| {
             let usage = Usage { capacity_cpus: value, used_cpu_s: Some(value), idle: Some(value) };
-            let reading = Reading { gate: usage, upstream: Some(usage), ..second(20, 60) };
+            let reading = Reading {
+                usage: ByResource::default()
+                    .with(ResourceName::Gate, usage)
+                    .with(ResourceName::Upstream, usage),
+                ..second(20, 60)
+            };
             (reading, 0)
         });
         for range in [known.sessions_per_s, known.sessions_at_once].into_iter().flatten() {

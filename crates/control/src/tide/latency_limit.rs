@@ -17,6 +17,7 @@
 
 use crate::number::sane;
 use crate::reading::Reading;
+use crate::resource::ResourceName;
 use crate::tide::tuning::Tuning;
 
 /// What is known of the upstream by its responses.
@@ -135,7 +136,9 @@ impl LatencyLimit {
     }
 
     pub(crate) fn observe(&mut self, reading: &Reading, interval_s: f64, tuning: &Tuning) {
-        let visible = reading.upstream.is_some_and(|upstream| upstream.used_cpu_s.is_some());
+        let visible = reading
+            .usage_of(ResourceName::Upstream)
+            .is_some_and(|upstream| upstream.used_cpu_s.is_some());
         self.measure(reading, interval_s, tuning);
         let slack_s = match visible {
             false => tuning.slack_unseen_s,
@@ -205,11 +208,10 @@ impl LatencyLimit {
     fn measure(&mut self, reading: &Reading, interval_s: f64, tuning: &Tuning) {
         self.recent.add(reading, interval_s, self.calm_response(), tuning);
         self.response = self.recent.response(tuning);
-        let visible = [Some(reading.gate), reading.upstream, reading.shared];
-        let busy = visible
+        let busy = reading
+            .usage
             .iter()
-            .flatten()
-            .any(|usage| usage.in_use(interval_s) > tuning.busy_utilization);
+            .any(|(_, usage)| usage.in_use(interval_s) > tuning.busy_utilization);
         self.spare_for_s = if busy { 0.0 } else { self.spare_for_s + interval_s };
         self.half_age_s += interval_s;
         if self.half_age_s > tuning.calm_half_memory_s {
@@ -385,11 +387,16 @@ mod tests {
         assert!((limit.recent.per_s() - 20.0).abs() < 1e-6);
     }
 
+    fn upstream_in_sight() -> Reading {
+        let upstream = crate::Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.0), idle: None };
+        let usage = crate::ByResource::default().with(ResourceName::Upstream, upstream);
+        Reading { usage, ..Reading::default() }
+    }
+
     #[test]
     fn an_upstream_in_sight_has_no_limit_until_it_shows_one() {
         let mut limit = LatencyLimit::new();
-        let upstream = crate::Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.0), idle: None };
-        limit.observe(&Reading { upstream: Some(upstream), ..Reading::default() }, 0.1, &tuning());
+        limit.observe(&upstream_in_sight(), 0.1, &tuning());
         assert_eq!(limit.new_per_s(1e9, 0.1, &tuning()), f64::INFINITY);
     }
 
@@ -399,8 +406,7 @@ mod tests {
         limit.observe(&Reading::default(), 0.1, &tuning());
         assert!(limit.new_per_s(0.0, 0.1, &tuning()) < 100.0);
         assert!(limit.why().contains("tried with 100 requests/s"), "{}", limit.why());
-        let upstream = crate::Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.0), idle: None };
-        limit.observe(&Reading { upstream: Some(upstream), ..Reading::default() }, 0.1, &tuning());
+        limit.observe(&upstream_in_sight(), 0.1, &tuning());
         assert_eq!(limit.new_per_s(1e9, 0.1, &tuning()), f64::INFINITY);
     }
 

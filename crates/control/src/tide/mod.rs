@@ -29,6 +29,7 @@ use crate::costs::{Costs, Priors};
 use crate::moment::Moment;
 use crate::number::{rounded, sane};
 use crate::reading::Reading;
+use crate::resource::{ByResource, ResourceName};
 use backlog_limit::{Backlog, BacklogLimit, Work};
 use demand_forecast::DemandForecast;
 use latency_limit::LatencyLimit;
@@ -47,10 +48,22 @@ pub(crate) struct Tide {
     latency_limit: LatencyLimit,
     returns: Average,
     refused_per_s: f64,
-    utilization: [f64; 3],
-    trim: [f64; 3],
+    shares: ByResource<Share>,
     plan: Plan,
     last_denial: Option<Denial>,
+}
+
+/// How much of a resource is used, and how much is planned for.
+#[derive(Clone, Copy, Debug)]
+struct Share {
+    utilization: f64,
+    trim: f64,
+}
+
+impl Default for Share {
+    fn default() -> Self {
+        Self { utilization: 0.0, trim: 1.0 }
+    }
 }
 
 /// Why a new session was not admitted.
@@ -85,8 +98,7 @@ impl Tide {
             latency_limit: LatencyLimit::new(),
             returns: Average::new(0.1, 10.0, 4000.0),
             refused_per_s: 0.0,
-            utilization: [0.0; 3],
-            trim: [1.0; 3],
+            shares: ByResource::default(),
             plan,
             last_denial: None,
         }
@@ -144,7 +156,7 @@ impl Tide {
         let requests_per_s = self.forecast.per_s(&tuning);
         let demand = |supply: &Supply| Demand {
             interval_s,
-            trim: self.trim[supply.name as usize],
+            trim: self.share(supply.name).trim,
             refused_per_s: self.refused_per_s,
             requests_per_s,
             returning_share: self.returns.value(),
@@ -162,7 +174,7 @@ impl Tide {
         } else {
             let work = Work {
                 cpus: supply.usage.capacity_cpus,
-                utilization: self.utilization[supply.name as usize],
+                utilization: self.share(supply.name).utilization,
                 handshake: supply.handshake,
                 request: supply.request,
                 calm_requests,
@@ -181,10 +193,9 @@ impl Tide {
             return;
         }
         let tuning = &self.tuning;
-        let resource = supply.name as usize;
         let in_use = supply.usage.in_use(interval_s);
-        self.utilization[resource] += interval_s * (in_use - self.utilization[resource]);
-        let trim = &mut self.trim[resource];
+        let Share { utilization, trim } = self.shares.entry(supply.name);
+        *utilization += interval_s * (in_use - *utilization);
         let per_s = if put_off && self.plan.limit == Limit::Cpu(supply.name) {
             let missing = tuning.target_utilization - in_use;
             missing * if missing > 0.0 { tuning.trim_rise_per_s } else { tuning.trim_fall_per_s }
@@ -192,6 +203,10 @@ impl Tide {
             tuning.trim_return_per_s * (1.0 - *trim)
         };
         *trim = (*trim + interval_s * per_s).clamp(tuning.trim_min, tuning.trim_max);
+    }
+
+    fn share(&self, resource: ResourceName) -> Share {
+        self.shares.get(resource).copied().unwrap_or_default()
     }
 
     /// How often a later request of an active session needs a new connection.
@@ -244,13 +259,13 @@ mod tests {
     use crate::ClassWork;
     use crate::costs::CostModel;
     use crate::reading::Usage;
-    use crate::resource::ResourceName;
     use crate::think_time_census::AGES;
 
     const ONE: Usage = Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.0), idle: None };
 
     fn reading() -> Reading {
-        Reading { elapsed: Duration::from_millis(100), gate: ONE, ..Reading::default() }
+        let usage = ByResource::default().with(ResourceName::Gate, ONE);
+        Reading { elapsed: Duration::from_millis(100), usage, ..Reading::default() }
     }
 
     fn costs() -> Costs {
@@ -269,10 +284,17 @@ mod tests {
     }
 
     fn shared(sessions_active: u32, in_flight_requests: u32) -> Reading {
-        let (upstream, shared) = (Some(ONE), Some(ONE));
+        let usage = reading().usage.with(ResourceName::Upstream, ONE).with(ResourceName::Host, ONE);
         let mut thinking = [0; AGES];
         thinking[1] = sessions_active.into();
-        Reading { upstream, shared, sessions_active, thinking, in_flight_requests, ..reading() }
+        Reading { usage, sessions_active, thinking, in_flight_requests, ..reading() }
+    }
+
+    /// No sessions, and so much of the host in use.
+    fn on_host(usage: Usage) -> Reading {
+        let mut reading = shared(0, 0);
+        reading.usage.set(ResourceName::Host, usage);
+        reading
     }
 
     #[test]
@@ -352,7 +374,7 @@ mod tests {
             let mut tide = tide();
             for tick in 1..50 {
                 let half = Usage { used_cpu_s: Some(0.05), idle: Some(idle), ..ONE };
-                let reading = Reading { shared: Some(half), ..shared(0, 0) };
+                let reading = on_host(half);
                 tide.observe(Time::from_millis(tick * 100), &reading, &costs(), Refused::default());
             }
             tide.take(Time::from_secs(5), Moment::in_flight(0, 5)).is_ok()
@@ -367,12 +389,12 @@ mod tests {
         let trim = |used_cpu_s: f64| {
             let mut tide = tide();
             let used = Usage { used_cpu_s: Some(used_cpu_s), ..ONE };
-            let reading = Reading { shared: Some(used), ..shared(0, 0) };
+            let reading = on_host(used);
             for tick in 0..11 {
                 let refused = Refused { put_off: tick > 0, ..Refused::default() };
                 tide.observe(Time::from_millis(tick * 100), &reading, &costs(), refused);
             }
-            tide.trim[ResourceName::Host as usize]
+            tide.share(ResourceName::Host).trim
         };
         let is = |trim: f64, change: f64| (trim - 1.0 - change).abs() < 1e-9;
         assert!(is(trim(0.089), 0.3 * (0.99 - 0.89)), "{}", trim(0.089));

@@ -131,13 +131,13 @@ pub(crate) struct Supply {
 pub(crate) fn supplies(reading: &Reading, costs: &Costs) -> impl Iterator<Item = Supply> {
     let gate = Supply {
         name: ResourceName::Gate,
-        usage: reading.gate.sane(),
+        usage: reading.gate().sane(),
         refusal: REFUSAL_CPU_S,
         handshake: costs.new.handshake_cpu_s,
         returning: costs.returning.handshake_cpu_s,
         request: costs.gate_request_cpu_s,
     };
-    let upstream = reading.upstream.map(|upstream| Supply {
+    let upstream = reading.usage_of(ResourceName::Upstream).map(|upstream| Supply {
         name: ResourceName::Upstream,
         usage: upstream.sane(),
         refusal: 0.0,
@@ -145,9 +145,9 @@ pub(crate) fn supplies(reading: &Reading, costs: &Costs) -> impl Iterator<Item =
         returning: 0.0,
         request: costs.upstream_request_cpu_s,
     });
-    let host = reading.shared.map(|shared| Supply {
+    let host = reading.usage_of(ResourceName::Host).map(|host| Supply {
         name: ResourceName::Host,
-        usage: shared.sane(),
+        usage: host.sane(),
         request: gate.request + costs.upstream_request_cpu_s,
         ..gate
     });

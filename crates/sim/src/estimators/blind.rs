@@ -8,7 +8,7 @@
 
 use super::{ConnectionCosts, Estimator};
 use tidegate_control::Average;
-use tidegate_control::{Priors, Reading};
+use tidegate_control::{Priors, Reading, ResourceName};
 use tidegate_control::{REFUSAL_CPU_S, sane};
 
 /// Learns what a unit of each of `N` kinds of work costs from how many were done
@@ -48,8 +48,9 @@ pub(super) fn sums(reading: &Reading, refused: u64) -> Option<Sums> {
     let (new, returning) = (&reading.new, &reading.returning);
     let pair =
         |a: u64, b: u64| (a <= MOST_UNITS && b <= MOST_UNITS).then_some([a as f64, b as f64]);
-    let gate_cpu_s = cpu_s(reading.gate.used_cpu_s?)? - refused as f64 * REFUSAL_CPU_S;
-    let upstream_cpu_s = reading.upstream.and_then(|upstream| upstream.used_cpu_s);
+    let gate_cpu_s = cpu_s(reading.gate().used_cpu_s?)? - refused as f64 * REFUSAL_CPU_S;
+    let upstream_cpu_s =
+        reading.usage_of(ResourceName::Upstream).and_then(|upstream| upstream.used_cpu_s);
     Some(Sums {
         connections: pair(new.connections, returning.connections)?,
         handshakes: pair(new.handshakes, returning.handshakes)?,
@@ -107,7 +108,7 @@ impl<Gate: Regression<3>, Upstream: Regression<2>> Estimator for Blind<Gate, Ups
 mod tests {
     use super::super::{Kalman, LeastSquares, NonNegative, Recursive};
     use super::*;
-    use tidegate_control::{ClassWork, Usage};
+    use tidegate_control::{ByResource, ClassWork, Usage};
 
     /// A tick in which units cost 700, 160 and 80 µs of the gate, and 90 and
     /// 120 of the upstream.
@@ -122,8 +123,9 @@ mod tests {
             |us: u64| Usage { capacity_cpus: 1.0, used_cpu_s: Some(us as f64 * 1e-6), idle: None };
         let gate = 700 * full + 160 * resumed + 80 * (requests.0 + requests.1);
         Reading {
-            gate: usage(gate),
-            upstream: Some(usage(90 * requests.0 + 120 * requests.1)),
+            usage: ByResource::default()
+                .with(ResourceName::Gate, usage(gate))
+                .with(ResourceName::Upstream, usage(90 * requests.0 + 120 * requests.1)),
             new: class(full, requests.0),
             returning: class(resumed, requests.1),
             ..Reading::default()
@@ -159,12 +161,12 @@ mod tests {
         let mut reading = tick(1, 1, (1, 1));
         // 700 + 160 + 2 × 80 µs, less ten refusals of 17 µs.
         assert!((sums(&reading, 10).unwrap().gate_cpu_s - 850e-6).abs() < 1e-12);
-        reading.gate.used_cpu_s = None;
+        reading.usage.entry(ResourceName::Gate).used_cpu_s = None;
         assert_eq!(sums(&reading, 0), None);
-        reading.gate.used_cpu_s = Some(f64::NAN);
+        reading.usage.entry(ResourceName::Gate).used_cpu_s = Some(f64::NAN);
         assert_eq!(sums(&reading, 0), None);
-        reading.gate.used_cpu_s = Some(0.1);
-        reading.upstream = None;
+        reading.usage.entry(ResourceName::Gate).used_cpu_s = Some(0.1);
+        reading.usage.set(ResourceName::Upstream, None);
         assert_eq!(sums(&reading, 0).unwrap().upstream_cpu_s, 0.0);
         reading.new.requests = u64::MAX;
         assert_eq!(sums(&reading, 0), None);

@@ -107,7 +107,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use tidegate_control::{ClassWork, Usage};
+    use tidegate_control::{ByResource, ClassWork, ResourceName, Usage};
 
     fn reading(cpu_s: f64, count: u64) -> Reading {
         let usage = Usage { capacity_cpus: 1.0, used_cpu_s: Some(cpu_s), idle: None };
@@ -121,8 +121,9 @@ mod tests {
         };
         Reading {
             elapsed: Duration::from_millis(100),
-            gate: usage,
-            upstream: Some(usage),
+            usage: ByResource::default()
+                .with(ResourceName::Gate, usage)
+                .with(ResourceName::Upstream, usage),
             new: work,
             returning: work,
             upstream_responses: count,

@@ -37,15 +37,16 @@ impl Estimator for Ratio {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_control::{ClassWork, Usage};
+    use tidegate_control::{ByResource, ClassWork, ResourceName, Usage};
 
     #[test]
     fn all_that_was_used_by_all_who_came() {
         let usage = |cpu_s| Usage { capacity_cpus: 1.0, used_cpu_s: Some(cpu_s), idle: None };
         let came = |connections| ClassWork { connections, ..ClassWork::default() };
         let reading = Reading {
-            gate: usage(0.030),
-            upstream: Some(usage(0.060)),
+            usage: ByResource::default()
+                .with(ResourceName::Gate, usage(0.030))
+                .with(ResourceName::Upstream, usage(0.060)),
             new: came(10),
             returning: came(20),
             ..Reading::default()

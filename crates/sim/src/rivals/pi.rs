@@ -73,7 +73,7 @@ impl Policy for Pi {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_control::Usage;
+    use tidegate_control::{ByResource, ResourceName, Usage};
 
     #[test]
     fn the_share_by_hand() {
@@ -82,7 +82,7 @@ mod tests {
         let mut after = |in_flight_handshakes, in_flight_requests, upstream_responses| {
             let gate = Usage { capacity_cpus: 1.0, used_cpu_s: None, idle: None };
             let reading = Reading {
-                gate,
+                usage: ByResource::default().with(ResourceName::Gate, gate),
                 in_flight_handshakes,
                 in_flight_requests,
                 upstream_responses,

@@ -18,7 +18,7 @@
 
 use super::{NOT_NOW, Pace};
 use crate::policy::{Policy, User};
-use tidegate_control::{Decision, Moment, Reading, Time, Usage};
+use tidegate_control::{Decision, Moment, Reading, ResourceName, Time, Usage};
 
 const THRESHOLD: f64 = 0.95;
 const WEIGHT: f64 = 1.0;
@@ -54,10 +54,10 @@ impl Policy for Sbac {
     fn observe(&mut self, _: Time, reading: &Reading) {
         let elapsed_s = reading.elapsed.as_secs_f64();
         let of = |usage: Usage| (usage.used_cpu_s.unwrap_or(0.0), usage.capacity_cpus);
-        let gate = of(reading.gate);
-        let upstream = reading.upstream.map_or((0.0, 1.0), of);
-        let (used, cpus) = match reading.shared {
-            Some(shared) => of(shared),
+        let gate = of(reading.gate());
+        let upstream = reading.usage_of(ResourceName::Upstream).map_or((0.0, 1.0), of);
+        let (used, cpus) = match reading.usage_of(ResourceName::Host) {
+            Some(host) => of(host),
             None if upstream.0 / upstream.1 > gate.0 / gate.1 => upstream,
             None => gate,
         };
@@ -83,6 +83,12 @@ impl Policy for Sbac {
 mod tests {
     use super::*;
     use std::time::Duration;
+    use tidegate_control::ByResource;
+
+    fn reading(elapsed: Duration, gate: Usage) -> Reading {
+        let usage = ByResource::default().with(ResourceName::Gate, gate);
+        Reading { elapsed, usage, ..Reading::default() }
+    }
 
     #[test]
     fn new_sessions_are_refused_above_95_percent_of_use_and_admitted_below() {
@@ -91,7 +97,7 @@ mod tests {
             let gate = Usage { capacity_cpus: 2.0, used_cpu_s: Some(used_cpu_s), idle: None };
             let elapsed = Duration::from_millis(50);
             for _ in 0..2 {
-                sbac.observe(Time::ZERO, &Reading { elapsed, gate, ..Reading::default() });
+                sbac.observe(Time::ZERO, &reading(elapsed, gate));
             }
             sbac.decide(Time::ZERO, User(0), Moment::IDLE).is_admit()
         };
@@ -103,7 +109,7 @@ mod tests {
     fn an_interval_counts_when_it_is_over() {
         let mut sbac = Sbac::new(Pace(0.2));
         let gate = Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.1), idle: None };
-        let reading = Reading { elapsed: Duration::from_millis(100), gate, ..Reading::default() };
+        let reading = reading(Duration::from_millis(100), gate);
         sbac.observe(Time::ZERO, &reading);
         assert!(sbac.decide(Time::ZERO, User(0), Moment::IDLE).is_admit());
         sbac.observe(Time::ZERO, &reading);

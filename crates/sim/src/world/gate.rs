@@ -11,7 +11,9 @@ use crate::handshake_mix::HandshakeMix;
 use crate::policy::User;
 use crate::scenario::Resource;
 use tidegate_control::times;
-use tidegate_control::{CensusCounts, Decision, Discipline, Moment, Reading, Usage};
+use tidegate_control::{
+    ByResource, CensusCounts, Decision, Discipline, Moment, Reading, ResourceName, Usage,
+};
 
 /// The admission queue of one of the gate's cores. Its dispatcher is one of the core's
 /// tasks, and runs after everything else that was ready there.
@@ -324,9 +326,10 @@ impl World<'_> {
         let before = std::mem::replace(&mut self.thoughts, thoughts);
         let reading = Reading {
             elapsed: Duration::from_secs_f64(elapsed_s),
-            gate,
-            upstream: scenario.upstream.visible.then_some(upstream),
-            shared: share.then_some(Usage { used_cpu_s, ..gate }),
+            usage: ByResource::default()
+                .with(ResourceName::Gate, gate)
+                .with(ResourceName::Upstream, scenario.upstream.visible.then_some(upstream))
+                .with(ResourceName::Host, share.then_some(Usage { used_cpu_s, ..gate })),
             held: self.queues.iter().map(|queue| queue.held.len() as u32).sum(),
             sessions_active: self.active,
             thinking: thoughts.thinking,
@@ -362,20 +365,22 @@ mod tests {
     #[test]
     fn readings_are_as_wrong_or_as_scarce_as_they_are_said_to_be() {
         let right = told(Telemetry::default());
-        let busy = 1.0 - right.gate.idle.unwrap();
+        let busy = 1.0 - right.gate().idle.unwrap();
         assert!(busy > 0.2, "{right:?}");
         let half = told(Telemetry { use_factor: 0.5, ..Telemetry::default() });
         let close = |a: f64, b: f64| (a - b).abs() < 1e-9;
-        let used = |reading: &Reading| reading.shared.unwrap().used_cpu_s.unwrap();
+        let host = |reading: &Reading| reading.usage_of(ResourceName::Host).unwrap();
+        let used = |reading: &Reading| host(reading).used_cpu_s.unwrap();
         assert!(close(used(&half), used(&right) / 2.0));
-        assert!(close(1.0 - half.shared.unwrap().idle.unwrap(), busy / 2.0), "{half:?}");
+        assert!(close(1.0 - host(&half).idle.unwrap(), busy / 2.0), "{half:?}");
         let nothing = told(Telemetry { has_use: false, has_idle: false, ..Telemetry::default() });
-        for usage in [nothing.gate, nothing.upstream.unwrap(), nothing.shared.unwrap()] {
+        assert_eq!(nothing.usage.iter().count(), 3);
+        for (_, usage) in nothing.usage.iter() {
             assert_eq!((usage.used_cpu_s, usage.idle), (None, None));
         }
         let factors = Telemetry { capacity_factor: 3.0, count_factor: 2.0, ..Telemetry::default() };
         let wrong = told(factors);
-        assert!(close(wrong.shared.unwrap().capacity_cpus, 3.0));
+        assert!(close(host(&wrong).capacity_cpus, 3.0));
         assert_eq!(wrong.new.requests, 2 * right.new.requests);
         assert_eq!(wrong.sessions_active, 2 * right.sessions_active);
         assert_eq!(wrong.new.request_cpu_s, right.new.request_cpu_s);

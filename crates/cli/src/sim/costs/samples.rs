@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use serde::Deserialize;
-use tidegate_control::{ClassWork, Reading, Usage};
+use tidegate_control::{ByResource, ClassWork, Reading, ResourceName, Usage};
 use tidegate_sim::estimators::ConnectionCosts;
 
 /// Counters of gate and site since their start.
@@ -89,8 +89,9 @@ impl Sample {
         let usage = |cpu_s: f64| Usage { capacity_cpus: 1.0, used_cpu_s: Some(cpu_s), idle: None };
         let reading = Reading {
             elapsed: Duration::from_secs_f64((now.uptime_s - then.uptime_s).max(0.0)),
-            gate: usage(now.cpu_seconds - then.cpu_seconds),
-            upstream: Some(usage(self.site_cpu_s - before.site_cpu_s)),
+            usage: ByResource::default()
+                .with(ResourceName::Gate, usage(now.cpu_seconds - then.cpu_seconds))
+                .with(ResourceName::Upstream, usage(self.site_cpu_s - before.site_cpu_s)),
             new,
             returning,
             sessions_started: now.sessions_started.saturating_sub(then.sessions_started),
@@ -210,8 +211,12 @@ mod tests {
         assert_eq!((refused, reading.elapsed), (3, Duration::from_millis(300)));
         assert_eq!((reading.new.connections, reading.returning.requests), (6, 24));
         assert!((reading.new.handshake_cpu_s - 3e-3).abs() < 1e-12);
-        assert!((reading.gate.used_cpu_s.unwrap() - 7.8e-3).abs() < 1e-12);
-        assert!((reading.upstream.unwrap().used_cpu_s.unwrap() - 42.0 * 90e-6).abs() < 1e-12);
+        assert!((reading.gate().used_cpu_s.unwrap() - 7.8e-3).abs() < 1e-12);
+        assert!(
+            (reading.usage_of(ResourceName::Upstream).unwrap().used_cpu_s.unwrap() - 42.0 * 90e-6)
+                .abs()
+                < 1e-12
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::*;
 use crate::telemetry::durations::Durations;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use tidegate_control::{Controller, Range, Reading, Settings, Usage};
+use tidegate_control::{ByResource, Controller, Range, Reading, Settings, Usage};
 
 /// A family as read back: its type, and its samples by series.
 #[derive(Debug, Default)]
@@ -55,9 +55,10 @@ fn snapshot() -> Snapshot {
     let usage = Usage { capacity_cpus: 1.5, used_cpu_s: Some(0.05), idle: None };
     let reading = Reading {
         elapsed: Duration::from_millis(100),
-        gate: usage,
-        upstream: Some(usage),
-        shared: Some(Usage { capacity_cpus: 2.0, ..usage }),
+        usage: ByResource::default()
+            .with(ResourceName::Gate, usage)
+            .with(ResourceName::Upstream, usage)
+            .with(ResourceName::Host, Usage { capacity_cpus: 2.0, ..usage }),
         ..Reading::default()
     };
     controller.observe(Duration::from_secs(1), &reading);

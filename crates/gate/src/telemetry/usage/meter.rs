@@ -3,28 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use tidegate_control::Usage;
+use tidegate_control::{ByResource, ResourceName, Usage};
 use tidegate_host::cgroup::{self, Membership, Mounts};
 use tidegate_host::{Files, IdleTimes, Kernel, Live};
 
 use super::upstream::UpstreamUsage;
 use crate::config::Upstream;
-
-/// One sample, in the form of a controller's reading. `capacity_cpus` is above 0: the
-/// least of the affinity and of every quota above the process. `used_cpu_s` is since the
-/// sample before and never negative; `None` in the first sample and where the kernel does
-/// not report it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sample {
-    /// The whole gate process.
-    pub gate: Usage,
-    /// The upstream; `None` when it is not on this host or cannot be measured.
-    pub upstream: Option<Usage>,
-    /// Both together, when they may run on the same processors or share a quota; `None`
-    /// when neither can reduce the capacity of the other, and when the upstream cannot be
-    /// measured.
-    pub shared: Option<Usage>,
-}
 
 /// How long capacities are assumed constant: a change of affinity or quota shows within
 /// half a second.
@@ -45,17 +29,10 @@ pub struct UsageMeter {
     mounts: Mounts,
     mounts_read: Option<Instant>,
     idle: IdleTimes,
-    capacity: Capacity,
+    /// Capacities as last read.
+    capacity: ByResource<Processors>,
     capacity_read: Option<Instant>,
     last: Option<Duration>,
-}
-
-/// Capacities as last read.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Capacity {
-    gate: Processors,
-    upstream: Option<Processors>,
-    shared: Option<Processors>,
 }
 
 /// A capacity in processors, and the processors that provide it.
@@ -103,17 +80,25 @@ impl UsageMeter {
             mounts: Mounts::default(),
             mounts_read: None,
             idle: IdleTimes::default(),
-            capacity: Capacity::default(),
+            capacity: ByResource::default(),
             capacity_read: None,
             last: None,
         }
     }
 
-    /// Takes a sample; call it once per run of the control loop, from one thread. Mostly
+    /// Takes a sample of the whole gate process; of the upstream, where it is on this host
+    /// and can be measured; and of both together, where they may run on the same
+    /// processors or share a quota, so that one can reduce the capacity of the other.
+    ///
+    /// `capacity_cpus` is above 0: the least of the affinity and of every quota above the
+    /// process. `used_cpu_s` is since the sample before and never negative; `None` in the
+    /// first sample and where the kernel does not report it.
+    ///
+    /// Call it once per run of the control loop, from one thread. Mostly
     /// it reads two clocks and one file; every half second a few small files; every 1 to
     /// 10 s the processes and descriptors among which the upstream is searched. It never
     /// blocks.
-    pub fn sample(&mut self) -> Sample {
+    pub fn sample(&mut self) -> ByResource<Usage> {
         self.sample_at(Instant::now())
     }
 
@@ -124,7 +109,7 @@ impl UsageMeter {
         self.upstream.note.as_deref()
     }
 
-    pub(super) fn sample_at(&mut self, now: Instant) -> Sample {
+    pub(super) fn sample_at(&mut self, now: Instant) -> ByResource<Usage> {
         let due = |read: Option<Instant>, every| {
             read.is_none_or(|at| now.saturating_duration_since(at) >= every)
         };
@@ -135,7 +120,7 @@ impl UsageMeter {
         self.upstream.find(now, &self.files, &self.mounts, &*self.kernel);
         let upstream_used = self.upstream.used(&self.files, &self.mounts, &*self.kernel);
         if due(self.capacity_read, CAPACITY_EVERY)
-            || self.upstream.is_visible() != self.capacity.upstream.is_some()
+            || self.upstream.is_visible() != self.capacity.get(ResourceName::Upstream).is_some()
         {
             self.capacity = self.read_capacity();
             self.capacity_read = Some(now);
@@ -144,32 +129,34 @@ impl UsageMeter {
         let used = clock.zip(self.last).and_then(|(now, last)| now.checked_sub(last));
         self.last = clock;
         self.idle.update(&self.files);
-        let usage = |processors: &Processors, used: Option<Duration>| Usage {
-            capacity_cpus: processors.cpus,
-            used_cpu_s: used.map(|used| used.as_secs_f64()),
-            idle: self.idle.share(&processors.on),
+        let used_of = |name| match name {
+            ResourceName::Gate => used,
+            ResourceName::Upstream => upstream_used,
+            ResourceName::Host => Some(used? + upstream_used?),
         };
-        let capacity = &self.capacity;
-        let both = used.zip(upstream_used).map(|(gate, upstream)| gate + upstream);
-        Sample {
-            gate: usage(&capacity.gate, used),
-            upstream: capacity.upstream.as_ref().map(|upstream| usage(upstream, upstream_used)),
-            shared: capacity.shared.as_ref().map(|shared| usage(shared, both)),
+        let mut sample = ByResource::default();
+        for (name, processors) in self.capacity.iter() {
+            let usage = Usage {
+                capacity_cpus: processors.cpus,
+                used_cpu_s: used_of(name).map(|used| used.as_secs_f64()),
+                idle: self.idle.share(&processors.on),
+            };
+            sample.set(name, usage);
         }
+        sample
     }
 
-    fn read_capacity(&self) -> Capacity {
+    fn read_capacity(&self) -> ByResource<Processors> {
         let groups = Membership::of_process(&self.files, self.own);
         let quota = |groups: &Membership| cgroup::quota(&self.files, &self.mounts, groups);
         let gate_on = self.own_processors();
         let gate = limit(gate_on.len() as f64, quota(&groups));
-        let capacity =
-            Capacity { gate: Processors { cpus: gate, on: gate_on }, ..Capacity::default() };
+        let of_gate = Processors { cpus: gate, on: gate_on.clone() };
+        let capacity = ByResource::default().with(ResourceName::Gate, of_gate);
         let upstream_on = self.upstream.processors(&self.files, &*self.kernel);
         if !self.upstream.is_visible() || upstream_on.is_empty() {
             return capacity;
         }
-        let gate_on = &capacity.gate.on;
         let upstream_groups = self.upstream.groups(&self.files);
         let common = |groups: &Membership, other: &Membership| groups.common(other);
         let top = upstream_groups.iter().cloned().reduce(|a, b| common(&a, &b)).unwrap_or_default();
@@ -180,11 +167,9 @@ impl UsageMeter {
         let union: BTreeSet<usize> = gate_on.union(&upstream_on).copied().collect();
         let both = limit(union.len() as f64, quota(&common(&groups, &top))).min(gate + upstream);
         let contend = !gate_on.is_disjoint(&upstream_on) || both < gate + upstream;
-        Capacity {
-            upstream: Some(Processors { cpus: upstream, on: upstream_on }),
-            shared: contend.then_some(Processors { cpus: both, on: union }),
-            ..capacity
-        }
+        capacity
+            .with(ResourceName::Upstream, Processors { cpus: upstream, on: upstream_on })
+            .with(ResourceName::Host, contend.then_some(Processors { cpus: both, on: union }))
     }
 
     /// Processors that the gate's threads run on: its cores as far as its affinity still

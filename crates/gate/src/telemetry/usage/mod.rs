@@ -8,5 +8,5 @@ mod note;
 mod tests;
 mod upstream;
 
-pub use meter::{Sample, UsageMeter};
+pub use meter::UsageMeter;
 pub use note::Note;

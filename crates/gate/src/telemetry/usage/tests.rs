@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use tidegate_control::Usage;
+use tidegate_control::{ByResource, ResourceName, Usage};
 use tidegate_host::{Cores, Files, Kernel, Live};
 
 use super::*;
@@ -92,7 +92,25 @@ impl Host {
 
     fn after(&mut self, wait: Duration) -> Sample {
         self.now += wait;
-        self.meter.sample_at(self.now)
+        self.meter.sample_at(self.now).into()
+    }
+}
+
+/// A sample with the resources by field.
+struct Sample {
+    gate: Usage,
+    upstream: Option<Usage>,
+    shared: Option<Usage>,
+}
+
+impl From<ByResource<Usage>> for Sample {
+    fn from(sample: ByResource<Usage>) -> Self {
+        let of = |name| sample.get(name).copied();
+        Self {
+            gate: of(ResourceName::Gate).unwrap(),
+            upstream: of(ResourceName::Upstream),
+            shared: of(ResourceName::Host),
+        }
     }
 }
 
@@ -306,7 +324,7 @@ fn the_running_kernel_shows_a_child_process_that_listens() {
     let parent = std::os::unix::process::parent_id();
     let mut meter = UsageMeter::with(Files::new("/"), Box::new(Live), parent, &config.upstream);
     meter.sample();
-    let sample = meter.sample();
+    let sample = Sample::from(meter.sample());
     let upstream = sample.upstream.expect("the listener is this process");
     assert!(upstream.used_cpu_s.unwrap() > 0.0 && upstream.capacity_cpus > 0.0);
     assert!(sample.gate.capacity_cpus > 0.0);
