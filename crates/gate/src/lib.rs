@@ -1,16 +1,16 @@
 //! The gate: listener, admission, TLS, HTTP proxy, telemetry, admin.
 //!
-//! The folders follow a connection: `listen` accepts it and reads its first
-//! flight, `admission` classifies it and admits, queues or refuses it, `connection` has
-//! its task, state and transport, [`tls`] the configurations of its handshake, and `http`
-//! serves its requests with connections of `upstream`; `framing` finds where a message
-//! begins and ends. `places` decides which connection gives way where there are too many. [`telemetry`] counts all of it, and
-//! `control_loop` reports to the controller.
+//! `listen` is the path of a connection: `listen/pipeline.rs` accepts it, reads its first
+//! flight, classifies it, decides on it and begins its task. `admission` classifies and
+//! decides, and has the queue of new sessions; [`tls`] has the configurations of
+//! handshakes, `connection` the state of a connection, its exchange and its transport.
+//! `http` serves its requests with connections of `upstream`; `framing` finds where a
+//! message begins and ends. `places` decides which connection gives way where there are too
+//! many. [`telemetry`] counts all of it, and `control_loop` reports to the controller.
 //!
 //! Imports point one way: [`Gate`], `control_loop` and `listen` are on top, then `http`,
-//! `upstream`, `connection`, [`tls`], `admission`, the context of a core, `places`, [`telemetry`],
-//! `framing` and
-//! [`config`].
+//! `upstream`, `connection`, [`tls`], `admission`, the context of a core, `places`,
+//! [`telemetry`], `framing` and [`config`].
 
 pub mod config;
 pub mod telemetry;

@@ -3,10 +3,10 @@
 //! are queued. It is counted before any handshake.
 
 use crate::admission::classify::{Classification, classify};
+use crate::admission::handshake_context::HandshakeContext;
 use crate::admission::negotiation::Offer;
 use crate::admission::replays::SeenHellos;
 use crate::admission::sessions::{SessionConnection, SessionLimit, Sessions, Unproven};
-use crate::admission::ticketer::TicketHolder;
 use crate::admission::tickets::{Keyring, Terms, new_session_id};
 use crate::context::CoreContext;
 use crate::places::{Kind, Prefix};
@@ -26,8 +26,8 @@ pub struct Admitted {
     pub class: Class,
     /// What the session knows of it.
     pub standing: Standing,
-    /// What the session's next ticket will contain; none by plain HTTP.
-    pub holder: Option<TicketHolder>,
+    /// What its handshake is for; none by plain HTTP.
+    pub handshake: Option<HandshakeContext>,
 }
 
 /// What the session of a connection knows of it.
@@ -59,19 +59,22 @@ impl Standing {
     }
 }
 
-/// The decision.
+/// How a connection is admitted.
 pub enum Admission {
-    /// Of an active session: admit.
-    Admit(Admitted),
-    /// A new session: queue it until the budget admits it.
-    Queue(NewSession),
-    /// A new session: refuse it, since the places that are left are reserved for active
-    /// sessions.
-    Refuse,
-    /// An exact copy of an earlier hello: close.
-    CloseCopy,
+    /// Of an active session: at once.
+    Now(Admitted),
+    /// A new session: when the budget admits it.
+    Queued(NewSession),
+}
+
+/// Why a connection is not admitted.
+pub enum Denial {
+    /// A new session, and the places that are left are reserved for active sessions.
+    NoPlace,
+    /// An exact copy of an earlier hello.
+    Copy,
     /// No handshake with this hello can succeed: the alert with the reason.
-    Reject(AlertDescription),
+    Handshake(AlertDescription),
 }
 
 /// What is known of a new session.
@@ -99,21 +102,32 @@ pub struct Decider {
 }
 
 impl Decider {
-    /// Decides on a connection of this prefix by its hello.
-    pub fn decide(&self, hello: &ClientHello, prefix: Prefix) -> Admission {
-        let CoreContext { shared, counters, .. } = &*self.context;
+    /// Classifies a connection by its hello.
+    pub fn classify(&self, hello: &ClientHello) -> Classification {
         let most_identities = self.context.config.limits.ticket_identities;
-        let now = unix_now();
-        let class = classify(&self.offer, &self.keyring, hello, most_identities, now);
+        classify(&self.offer, &self.keyring, hello, most_identities, unix_now())
+    }
+
+    /// Decides on a connection of this prefix by its hello and its class.
+    ///
+    /// # Errors
+    /// It is not admitted.
+    pub fn decide(
+        &self,
+        hello: &ClientHello,
+        class: &Classification,
+        prefix: Prefix,
+    ) -> Result<Admission, Denial> {
+        let CoreContext { shared, counters, .. } = &*self.context;
         if class.claims.is_some() && self.seen.borrow().has(hello.random()) {
             counters.tickets[TicketFate::Copied].add(1);
-            return Admission::CloseCopy;
+            return Err(Denial::Copy);
         }
-        if let Some(admitted) = self.admit_returning(&class, prefix) {
+        if let Some(admitted) = self.admit_returning(class, prefix) {
             self.seen.borrow_mut().note(hello.random());
             counters.admitted[Class::Returning].add(1);
             shared.controller().returning(shared.now());
-            return Admission::Admit(admitted);
+            return Ok(Admission::Now(admitted));
         }
         // No handshake with a hello without common terms can succeed, so it must not use
         // up a place in the queue.
@@ -122,17 +136,20 @@ impl Decider {
                 let new = NewSession::Tls(terms, class.server_name, class.unusable_name);
                 self.decide_new(new, prefix)
             }
-            Err(alert) => Admission::Reject(alert),
+            Err(alert) => Err(Denial::Handshake(alert)),
         }
     }
 
     /// Decides on a new session.
-    pub fn decide_new(&self, new: NewSession, prefix: Prefix) -> Admission {
+    ///
+    /// # Errors
+    /// It is not admitted.
+    pub fn decide_new(&self, new: NewSession, prefix: Prefix) -> Result<Admission, Denial> {
         if !self.context.places.has_place(prefix, Kind::Queued) {
             self.context.counters.refused[Class::New].add(1);
-            return Admission::Refuse;
+            return Err(Denial::NoPlace);
         }
-        Admission::Queue(new)
+        Ok(Admission::Queued(new))
     }
 
     /// Whether the next new session is admitted, given what is in flight at this moment
@@ -154,8 +171,8 @@ impl Decider {
     pub fn admit_new(&self, new: NewSession) -> Option<Admitted> {
         let id = new_session_id().ok()?;
         let session = self.sessions.start(id, self.context.shared.now());
-        let holder = match new {
-            NewSession::Tls(terms, server_name, unusable_name) => Some(TicketHolder {
+        let handshake = match new {
+            NewSession::Tls(terms, server_name, unusable_name) => Some(HandshakeContext {
                 session: id,
                 began: unix_now(),
                 uses: 0,
@@ -165,7 +182,7 @@ impl Decider {
             }),
             NewSession::PlainHttp => None,
         };
-        Some(Admitted { class: Class::New, standing: Standing::Proven(session), holder })
+        Some(Admitted { class: Class::New, standing: Standing::Proven(session), handshake })
     }
 
     /// Admits a connection with a good ticket, unless its session has as many connections,
@@ -189,7 +206,7 @@ impl Decider {
             Err(SessionLimit::Connections) => TicketFate::OverConnections,
         }]
         .add(1);
-        let holder = TicketHolder {
+        let handshake = HandshakeContext {
             session: claims.session,
             began: claims.began,
             uses: claims.uses.saturating_add(1),
@@ -198,6 +215,6 @@ impl Decider {
             unusable_name: class.unusable_name,
         };
         let standing = Standing::Unproven(recognized.ok()?);
-        Some(Admitted { class: Class::Returning, standing, holder: Some(holder) })
+        Some(Admitted { class: Class::Returning, standing, handshake: Some(handshake) })
     }
 }

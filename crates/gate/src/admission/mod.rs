@@ -2,7 +2,7 @@
 
 pub mod classify;
 pub mod decide;
-pub mod dispatcher;
+pub mod handshake_context;
 pub mod key_file;
 mod lines;
 pub mod names;
@@ -13,3 +13,4 @@ pub mod sessions;
 pub mod ticketer;
 pub mod tickets;
 pub mod turns;
+pub mod wake;

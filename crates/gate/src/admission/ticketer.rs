@@ -1,54 +1,10 @@
 //! Tickets as the TLS library requests them during a handshake.
 
-use crate::admission::tickets::{Claims, GRACE, Keyring, SessionId, Terms};
+use crate::admission::handshake_context::HandshakeContext;
+use crate::admission::tickets::{Claims, GRACE, Keyring};
 use crate::telemetry::clock::unix_now;
 use rustls::server::ProducesTickets;
-use std::cell::Cell;
 use std::sync::Arc;
-use tidegate_hello::UnusableName;
-
-/// The session for which the handshake that runs on this thread is. The TLS library
-/// passes nothing about the connection to its ticketer, so this is set around every step
-/// of a handshake (see [`TicketHolder::during`]).
-#[derive(Clone, Copy, Debug)]
-pub struct TicketHolder {
-    /// The session.
-    pub session: SessionId,
-    /// When the session began, in seconds since 1970.
-    pub began: u64,
-    /// Connections of the session before the next one: what its ticket will contain.
-    pub uses: u32,
-    /// What the handshake will agree on.
-    pub terms: Terms,
-    /// Hash of the requested server name.
-    pub server_name: u64,
-    /// The name if it is unusable, and hidden from the TLS library.
-    pub unusable_name: Option<UnusableName>,
-}
-
-thread_local! {
-    static HOLDER: Cell<Option<TicketHolder>> = const { Cell::new(None) };
-}
-
-impl TicketHolder {
-    /// The one whose handshake runs on this thread.
-    pub fn current() -> Option<Self> {
-        HOLDER.get()
-    }
-
-    /// Runs a step of this session's handshake.
-    pub fn during<T>(&self, step: impl FnOnce() -> T) -> T {
-        struct Clear;
-        impl Drop for Clear {
-            fn drop(&mut self) {
-                HOLDER.set(None);
-            }
-        }
-        HOLDER.set(Some(*self));
-        let _clear = Clear;
-        step()
-    }
-}
 
 /// Most bytes of the TLS library's part of a ticket. It contains the client's certificates,
 /// and a hello with a larger ticket would exceed the limit on hellos.
@@ -75,7 +31,8 @@ impl ProducesTickets for Ticketer {
     }
 
     fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
-        let TicketHolder { session, began, uses, terms, server_name, .. } = HOLDER.get()?;
+        let HandshakeContext { session, began, uses, terms, server_name, .. } =
+            HandshakeContext::of_this_thread()?;
         if plain.len() > MOST_STATE {
             return None;
         }

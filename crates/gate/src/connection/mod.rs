@@ -1,10 +1,10 @@
-//! One connection: its task, its state, the exchange on it, and the transport below HTTP.
+//! One connection: its state, the exchange on it, and the transport below HTTP.
 
 mod asked;
+pub mod client;
 pub mod deadlines;
 pub mod delivery;
 pub mod exchange;
 pub mod state;
-pub mod task;
 pub mod transport;
 mod upload;

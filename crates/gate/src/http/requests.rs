@@ -1,10 +1,10 @@
 //! The requests of a connection, from the first to the end: HTTP, its deadlines, and how
 //! the connection closes.
 
+use crate::connection::client::Client;
 use crate::connection::deadlines::RequestDeadlines;
 use crate::connection::exchange::{Activity, Expiry};
 use crate::connection::state::ConnectionState;
-use crate::connection::task::Client;
 use crate::connection::transport::Transport;
 use crate::context::CoreContext;
 use crate::framing::{Limits, Part};

@@ -1,14 +1,15 @@
 //! The thread of one core: builds its parts, runs its tasks, drains them.
 
 use crate::admission::decide::Decider;
-use crate::admission::dispatcher::Dispatcher;
 use crate::admission::replays::SeenHellos;
 use crate::admission::sessions::Sessions;
-use crate::connection::task::Tasks;
 use crate::context::CoreContext;
 use crate::generation::Generation;
 use crate::http::requests::HttpServer;
-use crate::listen::accept::{Acceptor, accept_on};
+use crate::listen::accept::Acceptor;
+use crate::listen::dispatcher::Dispatcher;
+use crate::listen::pipeline::Pipeline;
+use crate::listen::task::Tasks;
 use crate::shared::Shared;
 use crate::shutdown::Phase;
 use crate::socket::Scheme;
@@ -79,14 +80,15 @@ async fn run_until_drained(parts: Parts, index: usize, listeners: Listeners) -> 
     let routes = Routes::new(&context, generation.connector.clone());
     let http = HttpServer::new(context.clone(), routes.clone());
     let mut serving = Serving { context, decider, dispatcher, http };
-    let acceptor = Rc::new(RefCell::new(serving.acceptor(&generation)));
+    let counters = serving.context.counters.clone();
+    let acceptor = Acceptor::new(serving.pipeline(&generation), counters);
     let routes = Rc::new(RefCell::new(routes));
 
     let mut accepting = Vec::new();
     let listen = [(Some(listeners.tls), Scheme::Https), (listeners.clear, Scheme::Http)];
     for (listener, scheme) in listen {
         let Some(listener) = listener else { continue };
-        let accept = accept_on(acceptor.clone(), listener, scheme)?;
+        let accept = acceptor.clone().accept_on(listener, scheme)?;
         accepting.push(spawn_local(supervisor.clone().watch(Part::AcceptLoop, accept)));
     }
     let dispatch = supervisor.clone().watch(Part::Dispatcher, serving.dispatcher.clone().run());
@@ -100,7 +102,7 @@ async fn run_until_drained(parts: Parts, index: usize, listeners: Listeners) -> 
             Ok(()) = generations.changed() => {
                 let generation = generations.borrow_and_update().clone();
                 serving = serving.renewed(&generation, &sessions);
-                acceptor.replace(serving.acceptor(&generation));
+                acceptor.renew(serving.pipeline(&generation));
                 routes.replace(serving.http.routes.clone());
             }
         }
@@ -144,11 +146,15 @@ impl Serving {
         }
     }
 
-    /// Accepts connections that begin with this generation.
-    fn acceptor(&self, generation: &Generation) -> Rc<Acceptor> {
-        let (context, dispatcher) = (self.context.clone(), self.dispatcher.clone());
-        let tasks = Rc::new(Tasks { context, tls: generation.tls.clone(), dispatcher });
-        Acceptor::new(self.decider.clone(), tasks, self.http.clone())
+    /// The pipeline of connections that begin with this generation.
+    fn pipeline(&self, generation: &Generation) -> Rc<Pipeline> {
+        let tasks = Rc::new(Tasks {
+            context: self.context.clone(),
+            tls: generation.tls.clone(),
+            http: self.http.clone(),
+            wake: self.dispatcher.wake.clone(),
+        });
+        Pipeline::new(self.decider.clone(), self.dispatcher.clone(), tasks)
     }
 }
 

@@ -1,8 +1,72 @@
 //! The first flight of a connection, on which the gate decides: over TLS the whole
 //! hello, over plain HTTP the first bytes of a request.
 
+use crate::config;
 use crate::socket::Scheme;
+use std::cell::RefCell;
+use std::io;
 use tidegate_hello::{ClientHello, Limits, Malformed, OtherProtocol, Progress, Reader};
+use tokio::net::TcpStream;
+
+/// Reads the first flights of a core's connections.
+pub struct FirstFlights {
+    limits: Limits,
+    scratch: RefCell<Box<[u8]>>,
+}
+
+impl FirstFlights {
+    /// Within the configured limits.
+    pub fn new(limits: &config::Limits) -> Self {
+        Self {
+            limits: Limits {
+                bytes: limits.hello_max_bytes,
+                identities: limits.ticket_identities,
+                ..Limits::default()
+            },
+            scratch: RefCell::new(vec![0; limits.hello_max_bytes.max(4096)].into()),
+        }
+    }
+
+    /// A reader of which nothing has arrived yet.
+    pub fn reader(&self, scheme: Scheme) -> FirstFlightReader {
+        FirstFlightReader::new(scheme, self.limits)
+    }
+
+    /// Reads once.
+    ///
+    /// # Errors
+    /// The kernel's error; `UnexpectedEof` where the customer closed.
+    pub fn read(
+        &self,
+        reader: &mut FirstFlightReader,
+        receive: impl FnOnce(&mut [u8]) -> io::Result<usize>,
+    ) -> io::Result<FirstFlight> {
+        let mut scratch = self.scratch.borrow_mut();
+        match receive(&mut scratch)? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            n => Ok(reader.push(&scratch[..n])),
+        }
+    }
+
+    /// Reads until the first flight is complete.
+    ///
+    /// # Errors
+    /// As of [`FirstFlights::read`].
+    pub async fn complete(
+        &self,
+        socket: &TcpStream,
+        reader: &mut FirstFlightReader,
+    ) -> io::Result<FirstFlight> {
+        loop {
+            socket.readable().await?;
+            match self.read(reader, |buffer| socket.try_read(buffer)) {
+                Ok(FirstFlight::Incomplete) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                read => return read,
+            }
+        }
+    }
+}
 
 /// Collects a first flight.
 pub enum FirstFlightReader {

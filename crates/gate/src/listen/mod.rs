@@ -1,7 +1,12 @@
-//! Listening, accepting, and the first flight of a connection.
+//! The path of a connection from the listener to its task, on the thread of its core.
 
-pub mod accept;
+mod accept;
 pub mod core;
-pub mod first_flight;
+mod dispatcher;
+mod first_flight;
 pub mod listener;
+mod pipeline;
 pub mod spare;
+mod task;
+#[cfg(test)]
+mod test_parts;

@@ -147,7 +147,7 @@ impl Signer for FailingSigner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::ticketer::TicketHolder;
+    use crate::admission::handshake_context::HandshakeContext;
     use crate::admission::tickets::Terms;
     use rustls::client::WebPkiServerVerifier;
     use rustls::server::ProducesTickets;
@@ -212,13 +212,19 @@ mod tests {
         let (tls, _) = tls();
         let terms = Terms { version: 0x0304, suite: 0x1301, extended_master_secret: false };
         let (session, began) = ([7; 16], unix_now());
-        let holder =
-            TicketHolder { session, began, uses: 2, terms, server_name: 3, unusable_name: None };
+        let handshake = HandshakeContext {
+            session,
+            began,
+            uses: 2,
+            terms,
+            server_name: 3,
+            unusable_name: None,
+        };
         let of = |client_auth| Ticketer { keyring: tls.keyring.clone(), opens: true, client_auth };
-        let ticket = holder.during(|| of(1).encrypt(b"state")).unwrap();
+        let ticket = handshake.scope(|| of(1).encrypt(b"state")).unwrap();
         assert!(of(1).decrypt(&ticket).is_some());
         assert!(of(0).decrypt(&ticket).is_none() && of(2).decrypt(&ticket).is_none());
-        assert!(holder.during(|| of(1).encrypt(&[0; 9 << 10])).is_none(), "too large to return");
+        assert!(handshake.scope(|| of(1).encrypt(&[0; 9 << 10])).is_none(), "too large to return");
     }
 
     #[test]
@@ -227,7 +233,7 @@ mod tests {
         assert!(tls.full.ticketer.encrypt(b"state").is_none());
         shake(&tls.full, client).unwrap();
         let terms = Terms { version: 0x0304, suite: 0x1301, extended_master_secret: false };
-        let holder = TicketHolder {
+        let handshake = HandshakeContext {
             session: [7; 16],
             began: 1,
             uses: 2,
@@ -235,7 +241,7 @@ mod tests {
             server_name: 3,
             unusable_name: None,
         };
-        let ticket = holder.during(|| tls.full.ticketer.encrypt(b"state")).unwrap();
+        let ticket = handshake.scope(|| tls.full.ticketer.encrypt(b"state")).unwrap();
         let claims = tls.keyring.open(&ticket, unix_now()).unwrap().claims;
         assert_eq!((claims.session, claims.began, claims.uses), ([7; 16], 1, 2));
         assert!(tls.full.ticketer.encrypt(b"state").is_none());

@@ -5,7 +5,7 @@
 //! another type, which it skips. Both sides sign and authenticate the hello as it was sent:
 //! the hash functions of the cipher suites put the type back.
 
-use crate::admission::ticketer::TicketHolder;
+use crate::admission::handshake_context::HandshakeContext;
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::hash::{Context, Hash, HashAlgorithm, Output};
 use rustls::{CipherSuiteCommon, SupportedCipherSuite, Tls12CipherSuite, Tls13CipherSuite};
@@ -46,7 +46,7 @@ struct Restoring(&'static dyn Hash);
 impl Hash for Restoring {
     fn start(&self) -> Box<dyn Context> {
         let context = self.0.start();
-        match TicketHolder::current().and_then(|holder| holder.unusable_name) {
+        match HandshakeContext::of_this_thread().and_then(|handshake| handshake.unusable_name) {
             None => context,
             Some(name) => Box::new(RestoringContext { context, name, empty: true }),
         }
@@ -109,9 +109,16 @@ mod tests {
     use super::*;
     use crate::admission::tickets::Terms;
 
-    fn holder(unusable_name: Option<UnusableName>) -> TicketHolder {
+    fn handshake(unusable_name: Option<UnusableName>) -> HandshakeContext {
         let terms = Terms { version: 0x0304, suite: 0x1301, extended_master_secret: false };
-        TicketHolder { session: [1; 16], began: 0, uses: 0, terms, server_name: 0, unusable_name }
+        HandshakeContext {
+            session: [1; 16],
+            began: 0,
+            uses: 0,
+            terms,
+            server_name: 0,
+            unusable_name,
+        }
     }
 
     #[test]
@@ -125,7 +132,7 @@ mod tests {
                 SupportedCipherSuite::Tls13(suite) => suite.common.hash_provider,
             };
             let digest = |unusable, parts: &[&[u8]]| {
-                holder(unusable).during(|| {
+                handshake(unusable).scope(|| {
                     let mut context = hash.start();
                     parts.iter().for_each(|part| context.update(part));
                     assert_eq!(context.fork().finish().as_ref(), context.fork_finish().as_ref());

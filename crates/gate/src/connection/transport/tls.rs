@@ -1,10 +1,10 @@
 //! TLS over a customer's socket: the handshake, then plain bytes for HTTP.
 //!
 //! It drives rustls itself, since it replays a hello that was read before, sets the
-//! [`TicketHolder`] around each step, and delays the ticket of TLS 1.3 to the first
+//! [`HandshakeContext`] around each step, and delays the ticket of TLS 1.3 to the first
 //! response where the request has already arrived.
 
-use crate::admission::ticketer::TicketHolder;
+use crate::admission::handshake_context::HandshakeContext;
 use crate::connection::state::ConnectionState;
 use crate::socket;
 use rustls::{HandshakeKind, ProtocolVersion, ServerConfig, ServerConnection};
@@ -47,10 +47,10 @@ impl TlsStream {
         socket: std::net::TcpStream,
         config: Arc<ServerConfig>,
         hello: &[u8],
-        holder: &TicketHolder,
+        handshake: &HandshakeContext,
     ) -> Result<Self, Failure> {
         let mut session = Box::new(ServerConnection::new(config).map_err(Failure::Tls)?);
-        let fed = holder.during(|| {
+        let fed = handshake.scope(|| {
             let mut rest = hello;
             while !rest.is_empty() {
                 session.read_tls(&mut rest).map_err(Failure::Io)?;
@@ -69,7 +69,7 @@ impl TlsStream {
         if let Err(failure) = fed {
             return Err(tls.send_alert(failure).await);
         }
-        let done = poll_fn(|cx| tls.poll_handshake(cx, holder)).await;
+        let done = poll_fn(|cx| tls.poll_handshake(cx, handshake)).await;
         match done {
             Ok(()) => Ok(tls),
             Err(failure) => Err(tls.send_alert(failure).await),
@@ -186,7 +186,7 @@ impl TlsStream {
     fn poll_handshake(
         &mut self,
         cx: &mut Context<'_>,
-        holder: &TicketHolder,
+        handshake: &HandshakeContext,
     ) -> Poll<Result<(), Failure>> {
         loop {
             // The last flight of TLS 1.2 must be sent; tickets of 1.3 may wait.
@@ -203,7 +203,7 @@ impl TlsStream {
             if ready!(self.poll_receive(cx)).map_err(Failure::Io)? == 0 {
                 return Poll::Ready(Err(Failure::Io(io::ErrorKind::UnexpectedEof.into())));
             }
-            holder.during(|| self.session.process_new_packets()).map_err(Failure::Tls)?;
+            handshake.scope(|| self.session.process_new_packets()).map_err(Failure::Tls)?;
         }
     }
 

@@ -5,20 +5,21 @@
 //! which requests of active sessions have arrived, and whether the backlog is below its
 //! limit.
 
-use crate::admission::decide::{Admitted, Decider, NewSession};
+use crate::admission::decide::{Decider, NewSession};
 use crate::admission::queue::{AdmissionQueue, QueueLimits, Removed};
+use crate::admission::wake::Wake;
 use crate::context::CoreContext;
+use crate::listen::task::{Pending, Tasks};
 use crate::places::{Full, Kind, Place, Prefix};
 use crate::refusal::refuse;
 use crate::shutdown::Phase;
-use crate::socket::{self, Arrival};
+use crate::socket;
 use crate::telemetry::labels::{Class, End};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tidegate_control::{Decision, Discipline};
 use tidegate_trace::Outcome;
-use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::timeout_at;
 
@@ -27,17 +28,11 @@ const BETWEEN_CORES: Duration = Duration::from_millis(2);
 
 /// A new session's connection in the queue.
 pub struct Queued {
-    arrival: Arrival,
-    first_flight: Vec<u8>,
+    pending: Pending,
     new: NewSession,
-    place: Place,
-    begin: Begin,
+    /// Begins it when it is admitted, with the configuration that it was classified by.
+    tasks: Rc<Tasks>,
 }
-
-/// Called with a connection that is admitted from the queue: the connection, the bytes
-/// that it sent, its admission and its place. Each connection in the queue has its own, since
-/// it begins with the configuration that it was classified by.
-pub type Begin = Rc<dyn Fn(Arrival, Vec<u8>, Admitted, Place)>;
 
 /// The admission queue of a core and its dispatcher.
 pub struct Dispatcher {
@@ -45,9 +40,8 @@ pub struct Dispatcher {
     context: RefCell<Rc<CoreContext>>,
     decider: Rc<Decider>,
     queue: AdmissionQueue<Queued>,
-    wake: Notify,
-    /// When the next decision of the controller is worthwhile.
-    next_decision: Cell<Instant>,
+    /// When to decide.
+    pub wake: Rc<Wake>,
 }
 
 impl Dispatcher {
@@ -61,8 +55,7 @@ impl Dispatcher {
                 context.shared.turns.clone(),
                 context.core,
             ),
-            wake: Notify::new(),
-            next_decision: Cell::new(Instant::now()),
+            wake: Rc::new(Wake::new(context.counters.clone())),
             decider,
             context: RefCell::new(context),
         })
@@ -73,7 +66,7 @@ impl Dispatcher {
         self.queue.set_limits(queue_limits(&context));
         self.context.replace(context);
         // The policy may be another one.
-        self.decide_soon();
+        self.wake.decide_soon();
     }
 
     /// Takes a place for a connection. A newcomer in the queue may have to leave for it.
@@ -98,38 +91,21 @@ impl Dispatcher {
 
     /// Queues a new session. The dispatcher decides on it in the same turn of the event
     /// loop, unless others are before it.
-    pub fn enqueue(
-        &self,
-        mut arrival: Arrival,
-        first_flight: Vec<u8>,
-        new: NewSession,
-        place: Place,
-        begin: Begin,
-    ) {
-        arrival.enter(tidegate_trace::Phase::Queue);
-        if let Some(line) = &mut arrival.line {
+    pub fn enqueue(&self, mut pending: Pending, new: NewSession, tasks: Rc<Tasks>) {
+        pending.arrival.enter(tidegate_trace::Phase::Queue);
+        if let Some(line) = &mut pending.arrival.line {
             line.pause();
         }
         let now = Instant::now();
         if self.queue.is_empty() || self.queue.newest_first(now) {
-            self.next_decision.set(now);
+            self.wake.decide_from(now);
         }
         let context = self.context();
         context.shared.controller().offered();
-        let bytes = first_flight.len();
-        let prefix = place.prefix();
-        self.queue.push(prefix, Queued { arrival, first_flight, new, place, begin }, bytes, now);
-        self.wake.notify_one();
-    }
-
-    /// Work was done: the dispatcher decides again at the end of this turn of the event
-    /// loop, whatever the last decision was. A handshake may take a tenth of the shortest
-    /// time of a timer.
-    pub fn decide_soon(&self) {
-        if !self.queue.is_empty() {
-            self.next_decision.set(Instant::now());
-            self.wake.notify_one();
-        }
+        let bytes = pending.first_flight.len();
+        let prefix = pending.place.prefix();
+        self.queue.push(prefix, Queued { pending, new, tasks }, bytes, now);
+        self.wake.notify();
     }
 
     /// Dispatches until dropped.
@@ -163,10 +139,10 @@ impl Dispatcher {
         }
         // Admissions first: no session is refused because it waited while the event loop
         // was busy.
-        while now >= self.next_decision.get() {
+        while now >= self.wake.next_decision() {
             let Some(next) = self.queue.next(now) else {
                 // Where entries wait for their turn, another core decides first.
-                self.next_decision.set(now + Discipline::ask_again_after(BETWEEN_CORES));
+                self.wake.decide_from(now + Discipline::ask_again_after(BETWEEN_CORES));
                 break;
             };
             if self.queue.peek(next, |queued, _| queued.has_left())? {
@@ -177,7 +153,7 @@ impl Dispatcher {
             match self.decider.query_controller(self.queue.allowed_backlog(now)) {
                 Decision::Admit => self.admit(self.queue.admit(next, now)?, now),
                 Decision::NotNow { retry_after } => {
-                    self.next_decision.set(now + Discipline::ask_again_after(retry_after));
+                    self.wake.decide_from(now + Discipline::ask_again_after(retry_after));
                 }
             }
         }
@@ -189,7 +165,7 @@ impl Dispatcher {
             self.refuse(self.queue.pop_oldest(now)?, now, None);
         }
         context.counters.held[Class::New].add(self.queue.mark_decided() as u64);
-        self.queue.expires(now).map(|at| at.min(self.next_decision.get()))
+        self.queue.expires(now).map(|at| at.min(self.wake.next_decision()))
     }
 
     /// Whether the policy refuses the oldest entry by its wait.
@@ -207,9 +183,9 @@ impl Dispatcher {
             true => self.context().counters.admitted[Class::New].add(1),
             false => self.context().counters.hold_admitted.add(1),
         }
-        let queued = removed.item;
-        queued.place.change(Kind::New);
-        (queued.begin)(queued.arrival, queued.first_flight, admitted, queued.place);
+        let Queued { pending, tasks, .. } = removed.item;
+        pending.place.change(Kind::New);
+        tasks.begin(pending, admitted);
     }
 
     /// Refuses a queued connection. `reason` if it is another than the verdict.
@@ -230,12 +206,12 @@ impl Dispatcher {
                 counters.end(reason.unwrap_or(End::HoldExpired));
             }
         }
-        refuse(context.config.admission.refuse, removed.item.arrival);
+        refuse(context.config.admission.refuse, removed.item.pending.arrival);
     }
 
     /// The customer left before the decision.
     fn hung_up(&self, removed: Removed<Queued>, now: Instant) {
-        let mut arrival = removed.item.arrival;
+        let mut arrival = removed.item.pending.arrival;
         // They left when their last segment arrived.
         let ago = socket::silent_since_end(&arrival.socket);
         self.queue.note_hang_up(now, removed.waited.saturating_sub(ago));
@@ -260,84 +236,51 @@ impl Queued {
     /// Whether the customer has closed. Not known, and false, where further bytes arrived
     /// before.
     fn has_left(&self) -> bool {
-        socket::has_ended(&self.arrival.socket)
+        socket::has_ended(&self.pending.arrival.socket)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::negotiation::Offer;
-    use crate::admission::sessions::{Rules, Sessions};
-    use crate::admission::tickets::Keyring;
-    use crate::config::Config;
-    use crate::shared::{Addresses, Shared};
-    use crate::socket::Scheme;
-    use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-    use std::sync::Arc;
+    use crate::listen::test_parts::{Parts, on_core};
+    use std::net::TcpStream;
 
-    fn dispatcher() -> Rc<Dispatcher> {
-        let text = "[upstream]\nurl = \"http://127.0.0.1:9\"\n[admission]\npolicy = \"off\"\n";
-        let config = Config::from_toml(text, "t").unwrap();
-        let addresses = Addresses { tls: SocketAddr::from((Ipv4Addr::LOCALHOST, 9)), clear: None };
-        let rules = Rules::of(&config.admission);
-        let hour = Duration::from_secs(3600);
-        let provider = rustls::crypto::aws_lc_rs::default_provider();
-        let identity = config.identity().unwrap();
-        let key = rustls::crypto::aws_lc_rs::sign::any_supported_type(&identity.key).unwrap();
-        Dispatcher::new(Rc::new(Decider {
-            context: CoreContext::new(Arc::new(Shared::new(config, addresses, vec![0])), 0),
-            offer: Arc::new(Offer::new(&provider, &*key, true)),
-            keyring: Arc::new(Keyring::new(hour, hour, 0).unwrap()),
-            sessions: Sessions::new(rules),
-            seen: Default::default(),
-        }))
-    }
-
-    /// A customer in the queue, and their end of the connection.
-    fn queued(dispatcher: &Dispatcher, listener: &TcpListener, begin: Begin) -> TcpStream {
-        let customer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (socket, peer) = listener.accept().unwrap();
-        socket.set_nonblocking(true).unwrap();
-        let arrival = Arrival { socket, peer, scheme: Scheme::Http, line: None };
-        let places = dispatcher.context().places.clone();
-        let place = dispatcher.take_place(places.prefix_of(peer.ip()), Kind::Queued).unwrap();
-        dispatcher.enqueue(arrival, b"GET".to_vec(), NewSession::PlainHttp, place, begin);
+    /// A customer in the queue: their end of the connection.
+    fn queued(parts: &Parts) -> TcpStream {
+        let (pending, customer) = parts.pending(Kind::Queued);
+        parts.dispatcher.enqueue(pending, NewSession::PlainHttp, parts.tasks.clone());
         customer
     }
 
     #[test]
     fn all_are_admitted_while_the_controller_allows_it() {
-        let dispatcher = dispatcher();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let admitted = Rc::new(Cell::new(0));
-        let begin: Begin = {
-            let admitted = admitted.clone();
-            Rc::new(move |_, _, _, _| admitted.set(admitted.get() + 1))
-        };
-        let _customers = [(); 3].map(|()| queued(&dispatcher, &listener, begin.clone()));
-        dispatcher.dispatch(Instant::now());
-        assert_eq!(admitted.get(), 3);
-        assert_eq!(dispatcher.context().counters.admitted[Class::New].get(), 3);
+        on_core(async |parts| {
+            let _customers = [(); 3].map(|()| queued(&parts));
+            parts.dispatcher.dispatch(Instant::now());
+            assert_eq!(parts.tasks.context.shared.in_flight(), (3, 0), "their tasks have begun");
+            assert_eq!(parts.dispatcher.context().counters.admitted[Class::New].get(), 3);
+        });
     }
 
     #[test]
     fn nobody_waits_longer_than_customers_stay() {
-        let dispatcher = dispatcher();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let hold_time = dispatcher.context().config.admission.hold_time;
-        let mut now = Instant::now();
-        for _ in 0..4 {
-            let begin: Begin = Rc::new(|_, _, _, _| unreachable!("all have left"));
-            drop(queued(&dispatcher, &listener, begin));
-            now += Duration::from_millis(200);
-            dispatcher.next_decision.set(now);
-            dispatcher.dispatch(now);
-            assert!(dispatcher.queue.is_empty());
-        }
-        assert_eq!(dispatcher.context().counters.hold_left.get(), 4);
-        let _stays = queued(&dispatcher, &listener, Rc::new(|_, _, _, _| ()));
-        let wait = dispatcher.queue.expires(now).unwrap() - now;
-        assert!(wait < hold_time / 2, "{wait:?}");
+        on_core(async |parts| {
+            let dispatcher = &parts.dispatcher;
+            let hold_time = dispatcher.context().config.admission.hold_time;
+            let mut now = Instant::now();
+            for _ in 0..4 {
+                drop(queued(&parts));
+                now += Duration::from_millis(200);
+                dispatcher.wake.decide_from(now);
+                dispatcher.dispatch(now);
+                assert!(dispatcher.queue.is_empty());
+            }
+            assert_eq!(dispatcher.context().counters.hold_left.get(), 4);
+            assert_eq!(parts.tasks.context.shared.in_flight(), (0, 0), "all have left");
+            let _stays = queued(&parts);
+            let wait = dispatcher.queue.expires(now).unwrap() - now;
+            assert!(wait < hold_time / 2, "{wait:?}");
+        });
     }
 }

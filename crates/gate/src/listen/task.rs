@@ -1,20 +1,21 @@
 //! The task of an admitted connection: handshake, requests, end.
 
 use crate::admission::decide::Admitted;
-use crate::admission::dispatcher::Dispatcher;
+use crate::admission::handshake_context::HandshakeContext;
 use crate::admission::sessions::ClosedBy;
-use crate::admission::ticketer::TicketHolder;
+use crate::admission::wake::Wake;
+use crate::connection::client::Client;
 use crate::connection::transport::{PlainStream, TlsStream, Transport};
 use crate::context::{CoreContext, Counted};
+use crate::http::requests::HttpServer;
 use crate::places::{Kind as PlaceKind, Place};
-use crate::socket::{Arrival, Scheme};
+use crate::socket::Arrival;
 use crate::supervision::reason;
 use crate::telemetry::clock::ticks;
 use crate::telemetry::cpu::Metered;
 use crate::telemetry::labels::{Bucket, Class, End, Kind};
 use crate::tls::configs::ServerConfigs;
 use std::future::poll_fn;
-use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::rc::Rc;
@@ -23,17 +24,14 @@ use std::task::Poll;
 use tidegate_trace::{Outcome, Phase, Traced, with_line};
 use tokio::task::spawn_local;
 
-/// The client of a connection.
-#[derive(Clone)]
-pub struct Client {
-    /// Its address.
-    pub peer: SocketAddr,
-    /// The protocol of the listener.
-    pub scheme: Scheme,
-    /// The class of the connection.
-    pub class: Class,
-    /// The place of the connection.
-    pub place: Rc<Place>,
+/// A connection whose first flight is complete, until its task begins.
+pub struct Pending {
+    /// The connection.
+    pub arrival: Arrival,
+    /// All bytes that it has sent.
+    pub first_flight: Vec<u8>,
+    /// Its place.
+    pub place: Place,
 }
 
 /// What the tasks of a core's connections share.
@@ -42,29 +40,37 @@ pub struct Tasks {
     pub context: Rc<CoreContext>,
     /// TLS towards customers.
     pub tls: Arc<ServerConfigs>,
-    /// Decides again after each first turn of a task.
-    pub dispatcher: Rc<Dispatcher>,
+    /// Serves requests.
+    pub http: Rc<HttpServer>,
+    /// The dispatcher decides again after each first turn of a task.
+    pub wake: Rc<Wake>,
 }
 
 impl Tasks {
-    /// Begins the task of a connection. `serve` serves the requests on a transport that is
-    /// ready for HTTP, and returns why the connection ended.
-    pub fn begin(
+    /// Begins the task of an admitted connection: handshake, then requests.
+    pub fn begin(self: &Rc<Self>, pending: Pending, admitted: Admitted) {
+        let http = self.http.clone();
+        self.begin_with(pending, admitted, async move |transport, client| {
+            http.serve(transport, client).await
+        });
+    }
+
+    /// The same with another way to serve requests: `serve` returns why the connection
+    /// ended.
+    fn begin_with(
         self: &Rc<Self>,
-        mut arrival: Arrival,
-        first_flight: Vec<u8>,
+        mut pending: Pending,
         admitted: Admitted,
-        place: Place,
         serve: impl AsyncFnOnce(Transport, Client) -> End + 'static,
     ) {
         let starting = Starting::new(self);
-        arrival.enter(match (admitted.class, &admitted.holder) {
+        pending.arrival.enter(match (admitted.class, &admitted.handshake) {
             (_, None) => Phase::AwaitRequest,
             (Class::New, _) => Phase::HandshakeFull,
             (Class::Returning, _) => Phase::HandshakeResumed,
         });
-        let line = arrival.line.take();
-        let task = run(self.clone(), place, arrival, first_flight, admitted, serve);
+        let line = pending.arrival.line.take();
+        let task = run(self.clone(), pending, admitted, serve);
         spawn_local(until_first_turn(starting, Traced::new(line, task)));
     }
 }
@@ -87,7 +93,7 @@ impl Starting {
 impl Drop for Starting {
     fn drop(&mut self) {
         // The dispatcher decides after this turn, when it is no longer counted.
-        self.tasks.dispatcher.decide_soon();
+        self.tasks.wake.decide_soon();
     }
 }
 
@@ -109,18 +115,19 @@ async fn until_first_turn(starting: Starting, task: impl Future<Output = ()>) {
 
 async fn run(
     tasks: Rc<Tasks>,
-    place: Place,
-    arrival: Arrival,
-    first_flight: Vec<u8>,
+    pending: Pending,
     admitted: Admitted,
     serve: impl AsyncFnOnce(Transport, Client) -> End,
 ) {
     let context = &tasks.context;
+    let Pending { arrival, first_flight, place } = pending;
     let place = Rc::new(place);
     let Arrival { socket, peer, scheme, .. } = arrival;
-    let Admitted { class, standing, holder } = admitted;
-    let transport = match &holder {
-        Some(holder) => shake_hands(&tasks, socket, first_flight, (class, &place), holder).await,
+    let Admitted { class, standing, handshake } = admitted;
+    let transport = match &handshake {
+        Some(handshake) => {
+            shake_hands(&tasks, socket, first_flight, (class, &place), handshake).await
+        }
         None => {
             context.counters.in_clear.add(1);
             let stream = PlainStream::new(socket, first_flight);
@@ -148,7 +155,7 @@ async fn run(
     };
     context.counters.end(end);
     with_line(|line| line.ends(outcome_of(end)));
-    match (session, holder) {
+    match (session, handshake) {
         (Some(session), Some(_)) => session.close(by, context.shared.now()),
         (Some(session), None) => session.end_session(),
         (None, _) => {}
@@ -161,11 +168,11 @@ async fn shake_hands(
     socket: std::net::TcpStream,
     hello: Vec<u8>,
     (class, place): (Class, &Place),
-    holder: &TicketHolder,
+    handshake: &HandshakeContext,
 ) -> Result<Transport, End> {
     let context = &tasks.context;
     let mut hello = hello;
-    if let Some(name) = &holder.unusable_name {
+    if let Some(name) = &handshake.unusable_name {
         name.hide(&mut hello);
     }
     let (config, expected) = match class {
@@ -174,7 +181,7 @@ async fn shake_hands(
     };
     let in_handshake = context.count(|counters| &counters.in_handshake);
     let result = Metered::new(Bucket::handshake(class), async {
-        let accept = TlsStream::accept(socket, config.clone(), &hello, holder);
+        let accept = TlsStream::accept(socket, config.clone(), &hello, handshake);
         let deadline = context.config.limits.handshake_deadline;
         place.unless_displaced(tokio::time::timeout(deadline, accept)).await
     })
@@ -230,56 +237,17 @@ fn closed_by(context: &CoreContext, end: End) -> ClosedBy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::decide::{Decider, NewSession};
-    use crate::admission::sessions::{Rules, Sessions};
-    use crate::config::Config;
-    use crate::shared::{Addresses, Shared};
-    use std::net::{Ipv4Addr, TcpListener, TcpStream};
+    use crate::admission::decide::NewSession;
+    use crate::listen::test_parts::{Parts, on_core};
+    use std::net::TcpStream;
 
-    fn tasks() -> (Rc<Decider>, Rc<Tasks>) {
-        let text = "[upstream]\nurl = \"http://127.0.0.1:9\"\n[admission]\npolicy = \"off\"\n";
-        let config = Config::from_toml(text, "t").unwrap();
-        let tls = Arc::new(ServerConfigs::new(&config, &config.identity().unwrap()).unwrap());
-        let addresses = Addresses { tls: SocketAddr::from((Ipv4Addr::LOCALHOST, 9)), clear: None };
-        let sessions = Sessions::new(Rules::of(&config.admission));
-        let context = CoreContext::new(Arc::new(Shared::new(config, addresses, vec![0])), 0);
-        let decider = Rc::new(Decider {
-            context: context.clone(),
-            offer: tls.offer.clone(),
-            keyring: tls.keyring.clone(),
-            sessions,
-            seen: Default::default(),
-        });
-        let dispatcher = Dispatcher::new(decider.clone());
-        (decider, Rc::new(Tasks { context, tls, dispatcher }))
+    /// Begins a new customer's connection, which is served so.
+    fn connect(parts: &Parts, serve: fn() -> End) -> TcpStream {
+        let (pending, customer) = parts.pending(PlaceKind::New);
+        let admitted = parts.decider.admit_new(NewSession::PlainHttp).unwrap();
+        parts.tasks.begin_with(pending, admitted, async move |_, _| serve());
+        customer
     }
-
-    /// Runs a test with a new customer's connections: each call of the function that it gets
-    /// begins one, which is served so.
-    fn with_connections(test: impl AsyncFnOnce(Rc<Decider>, Rc<Tasks>, &Connect)) {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build_local(tokio::runtime::LocalOptions::default())
-            .unwrap();
-        runtime.block_on(async {
-            let (decider, tasks) = tasks();
-            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-            let connect = |serve: fn() -> End| {
-                let customer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-                let (socket, peer) = listener.accept().unwrap();
-                socket.set_nonblocking(true).unwrap();
-                let arrival = Arrival { socket, peer, scheme: Scheme::Http, line: None };
-                let admitted = decider.admit_new(NewSession::PlainHttp).unwrap();
-                let places = &tasks.context.places;
-                let place = places.take(places.prefix_of(peer.ip()), PlaceKind::New);
-                tasks.begin(arrival, b"GET".to_vec(), admitted, place, async move |_, _| serve());
-                customer
-            };
-            test(decider.clone(), tasks.clone(), &connect).await;
-        });
-    }
-
-    type Connect<'a> = dyn Fn(fn() -> End) -> TcpStream + 'a;
 
     async fn until_none_is_open(tasks: &Tasks) {
         while tasks.context.counters.open.get() > 0 {
@@ -289,8 +257,9 @@ mod tests {
 
     #[test]
     fn a_connection_whose_task_panics_is_counted_and_holds_no_session() {
-        with_connections(async |decider, tasks, connect| {
-            let _customer = connect(|| panic!("a fault"));
+        on_core(async |parts| {
+            let _customer = connect(&parts, || panic!("a fault"));
+            let Parts { decider, tasks, .. } = parts;
             until_none_is_open(&tasks).await;
             assert_eq!(tasks.context.counters.ends[End::InternalError].get(), 1);
             assert_eq!(tasks.context.shared.in_flight(), (0, 0));
@@ -302,12 +271,12 @@ mod tests {
 
     #[test]
     fn an_admitted_connection_is_in_flight_until_its_task_has_run_once() {
-        with_connections(async |_, tasks, connect| {
-            let _customers = [(); 3].map(|()| connect(|| End::Customer));
+        on_core(async |parts| {
+            let _customers = [(); 3].map(|()| connect(&parts, || End::Customer));
             // No task has run: nothing was awaited.
-            assert_eq!(tasks.context.shared.in_flight(), (3, 0));
-            until_none_is_open(&tasks).await;
-            assert_eq!(tasks.context.shared.in_flight(), (0, 0));
+            assert_eq!(parts.tasks.context.shared.in_flight(), (3, 0));
+            until_none_is_open(&parts.tasks).await;
+            assert_eq!(parts.tasks.context.shared.in_flight(), (0, 0));
         });
     }
 }

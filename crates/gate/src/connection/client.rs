@@ -1,0 +1,20 @@
+//! The client of a connection.
+
+use crate::places::Place;
+use crate::socket::Scheme;
+use crate::telemetry::labels::Class;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+/// The client of a connection.
+#[derive(Clone)]
+pub struct Client {
+    /// Its address.
+    pub peer: SocketAddr,
+    /// The protocol of the listener.
+    pub scheme: Scheme,
+    /// The class of the connection.
+    pub class: Class,
+    /// The place of the connection.
+    pub place: Rc<Place>,
+}

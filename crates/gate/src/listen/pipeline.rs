@@ -1,0 +1,220 @@
+//! The path of a new connection: accept, first flight, classify, decide, begin. Each step
+//! is in a file of its own; a new session waits in the queue between the last two.
+
+use crate::admission::decide::{Admission, Decider, Denial, NewSession};
+use crate::alerts;
+use crate::context::CoreContext;
+use crate::linger;
+use crate::listen::dispatcher::Dispatcher;
+use crate::listen::first_flight::{FirstFlight, FirstFlightReader, FirstFlights};
+use crate::listen::task::{Pending, Tasks};
+use crate::places::{Kind as PlaceKind, Place};
+use crate::refusal;
+use crate::socket::{self, Arrival};
+use crate::telemetry::cpu::Metered;
+use crate::telemetry::labels::{Bucket, End, Kind};
+use rustls::AlertDescription;
+use std::io;
+use std::rc::Rc;
+use tidegate_hello::OtherProtocol;
+use tidegate_trace::{Outcome, Phase};
+use tokio::task::spawn_local;
+
+/// What the new connections of a core pass through, with one configuration.
+pub struct Pipeline {
+    context: Rc<CoreContext>,
+    first_flights: FirstFlights,
+    decider: Rc<Decider>,
+    dispatcher: Rc<Dispatcher>,
+    tasks: Rc<Tasks>,
+}
+
+impl Pipeline {
+    /// The parts of one core.
+    pub fn new(decider: Rc<Decider>, dispatcher: Rc<Dispatcher>, tasks: Rc<Tasks>) -> Rc<Self> {
+        let context = tasks.context.clone();
+        let first_flights = FirstFlights::new(&context.config.limits);
+        Rc::new(Self { context, first_flights, decider, dispatcher, tasks })
+    }
+
+    /// A connection was accepted: reads what it has sent. What can be done at once, such as
+    /// refusing it, takes neither a task nor a place in the runtime.
+    pub fn accepted(self: &Rc<Self>, mut arrival: Arrival) {
+        self.context.counters.accepted.add(1);
+        let places = &self.context.places;
+        if !places.has_place(places.prefix_of(arrival.peer.ip()), PlaceKind::Returning) {
+            return self.close_without_place(arrival);
+        }
+        arrival.enter(Phase::FirstFlight);
+        let mut reader = self.first_flights.reader(arrival.scheme);
+        let receive = |buffer: &mut [u8]| socket::receive(&arrival.socket, buffer);
+        match self.first_flights.read(&mut reader, receive) {
+            Ok(first_flight) => self.received(arrival, reader, first_flight),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.received(arrival, reader, FirstFlight::Incomplete);
+            }
+            Err(_) => {
+                arrival.ends(Outcome::Broken);
+                self.context.counters.end(End::HelloHungUp);
+            }
+        }
+    }
+
+    /// Classifies a connection by its first flight, decides on it, and begins its task. That
+    /// of a new session begins when the dispatcher admits it from the queue.
+    fn received(
+        self: &Rc<Self>,
+        arrival: Arrival,
+        reader: FirstFlightReader,
+        first_flight: FirstFlight,
+    ) {
+        let prefix = self.context.places.prefix_of(arrival.peer.ip());
+        let mut hello = None;
+        let decided = match first_flight {
+            FirstFlight::Hello(read) => {
+                let hello = hello.insert(read);
+                let class = self.decider.classify(hello);
+                self.decider.decide(hello, &class, prefix)
+            }
+            FirstFlight::Request => self.decider.decide_new(NewSession::PlainHttp, prefix),
+            FirstFlight::Incomplete => return self.wait_for_the_rest(arrival, reader),
+            other => return self.answer_other(arrival, other),
+        };
+        let admission = match decided {
+            Ok(admission) => admission,
+            Err(denial) => return self.deny(arrival, denial),
+        };
+        let kind = match admission {
+            Admission::Now(_) => PlaceKind::Unproven,
+            Admission::Queued(_) => PlaceKind::Queued,
+        };
+        let Some(place) = self.dispatcher.take_place(prefix, kind) else {
+            return self.close_without_place(arrival);
+        };
+        let first_flight = reader.into_bytes(hello.as_ref());
+        let pending = Pending { arrival, first_flight, place };
+        match admission {
+            Admission::Now(admitted) => self.tasks.begin(pending, admitted),
+            Admission::Queued(new) => self.dispatcher.enqueue(pending, new, self.tasks.clone()),
+        }
+    }
+
+    fn close_without_place(&self, arrival: Arrival) {
+        self.context.counters.end(End::TooMany);
+        refusal::reset(arrival);
+    }
+
+    /// Closes a connection that is not admitted.
+    fn deny(&self, mut arrival: Arrival, denial: Denial) {
+        let counters = &self.context.counters;
+        match denial {
+            Denial::NoPlace => {
+                counters.end(End::TooMany);
+                refusal::refuse(self.context.config.admission.refuse, arrival);
+            }
+            Denial::Copy => {
+                counters.end(End::CopiedHello);
+                refusal::reset(arrival);
+            }
+            Denial::Handshake(alert) => {
+                counters.handshakes_failed[Kind::Full].add(1);
+                counters.end(End::HandshakeFailed);
+                arrival.ends(Outcome::Broken);
+                refusal::send_alert(arrival.socket, alert);
+            }
+        }
+    }
+
+    /// Continues when the first flight is complete.
+    fn wait_for_the_rest(self: &Rc<Self>, arrival: Arrival, reader: FirstFlightReader) {
+        let prefix = self.context.places.prefix_of(arrival.peer.ip());
+        match self.dispatcher.take_place(prefix, PlaceKind::FirstFlight) {
+            Some(place) => {
+                let task = self.clone().finish_first_flight(place, arrival, reader);
+                spawn_local(Metered::new(Bucket::Arrival, task));
+            }
+            None => self.close_without_place(arrival),
+        }
+    }
+
+    /// Collects the rest of a hello, or waits for the first bytes of plain HTTP.
+    async fn finish_first_flight(
+        self: Rc<Self>,
+        place: Place,
+        arrival: Arrival,
+        mut reader: FirstFlightReader,
+    ) {
+        let counters = &self.context.counters;
+        let Arrival { socket, peer, scheme, mut line } = arrival;
+        if let Some(line) = &mut line {
+            line.pause();
+            line.ends(Outcome::Broken);
+        }
+        let Ok(socket) = tokio::net::TcpStream::from_std(socket) else { return };
+        let complete = self.first_flights.complete(&socket, &mut reader);
+        let deadline = self.context.config.limits.hello_deadline;
+        match place.unless_displaced(tokio::time::timeout(deadline, complete)).await {
+            None => counters.end(End::Displaced),
+            Some(Err(_)) => {
+                line.iter_mut().for_each(|line| line.ends(Outcome::TimedOut));
+                counters.end(End::HelloDeadline);
+            }
+            Some(Ok(Err(_))) => counters.end(End::HelloHungUp),
+            Some(Ok(Ok(first_flight))) => {
+                let Ok(socket) = socket.into_std() else { return };
+                // What follows takes another, and the connection must not have two.
+                drop(place);
+                if let Some(line) = &mut line {
+                    line.resume();
+                    line.ends(Outcome::Done);
+                }
+                self.received(Arrival { socket, peer, scheme, line }, reader, first_flight);
+            }
+        }
+    }
+
+    /// Answers what is neither a hello nor a request, and closes.
+    fn answer_other(&self, mut arrival: Arrival, first_flight: FirstFlight) {
+        arrival.ends(Outcome::Broken);
+        let counters = &self.context.counters;
+        match first_flight {
+            FirstFlight::Malformed(malformed) => {
+                tracing::debug!(%malformed, "the hello is malformed");
+                counters.end(End::MalformedHello);
+                refusal::send_last_alert(arrival.socket, alerts::for_malformed(malformed));
+            }
+            FirstFlight::NotHttp => {
+                counters.end(End::NotHttp);
+                socket::send_and_close(arrival.socket, refusal::NOT_HTTP);
+            }
+            FirstFlight::NotTls(OtherProtocol::PlainHttp) => {
+                counters.not_tls[OtherProtocol::PlainHttp].add(1);
+                counters.end(End::ClearHttp);
+                self.answer_plain_http(arrival);
+            }
+            FirstFlight::NotTls(protocol) => {
+                counters.not_tls[protocol].add(1);
+                counters.end(End::NotTls);
+                let old = protocol == OtherProtocol::SslV2;
+                let alert = old.then_some(AlertDescription::ProtocolVersion);
+                refusal::send_last_alert(arrival.socket, alert);
+            }
+            FirstFlight::Incomplete | FirstFlight::Hello(_) | FirstFlight::Request => {}
+        }
+    }
+
+    /// Answers plain HTTP on the TLS port, if there is a place for the time that it takes.
+    fn answer_plain_http(&self, arrival: Arrival) {
+        let prefix = self.context.places.prefix_of(arrival.peer.ip());
+        let Some(place) = self.dispatcher.take_place(prefix, PlaceKind::FirstFlight) else {
+            return;
+        };
+        let answer = async move {
+            if let Ok(socket) = tokio::net::TcpStream::from_std(arrival.socket) {
+                let sent = linger::send_and_close(socket, refusal::CLEAR_HTTP);
+                place.unless_displaced(sent).await;
+            }
+        };
+        spawn_local(Metered::new(Bucket::Arrival, answer));
+    }
+}
