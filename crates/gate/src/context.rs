@@ -1,4 +1,4 @@
-//! What the connections of one core share: counters, limits, the phase of shutdown.
+//! What the connections of one core share: counters, limits, the stage of shutdown.
 
 use crate::config::{Config, Limits};
 use crate::open_files::connections_within;
@@ -19,7 +19,7 @@ pub struct CoreContext {
     pub config: Arc<Config>,
     /// This core's counters.
     pub counters: Arc<Counters>,
-    /// The phase of the gate's closing.
+    /// The stage of the gate's closing.
     pub shutdown: Rc<Shutdown>,
     /// The places for open connections: this core's share of the limit.
     pub places: Rc<Places>,

@@ -7,7 +7,7 @@ use std::task::Waker;
 
 /// How far the closing of a gate is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd)]
-pub enum Phase {
+pub enum Stage {
     /// Accepts connections.
     #[default]
     Open,
@@ -17,28 +17,28 @@ pub enum Phase {
     Closed,
 }
 
-/// The phase of a gate's closing, and the tasks to wake when it changes.
+/// The stage of a gate's closing, and the tasks to wake when it changes.
 #[derive(Debug, Default)]
 pub struct Shutdown {
-    phase: Cell<Phase>,
+    stage: Cell<Stage>,
     next: Cell<u64>,
     subscribers: RefCell<HashMap<u64, Waker>>,
 }
 
 impl Shutdown {
-    /// The phase now.
+    /// The stage now.
     #[inline]
-    pub fn phase(&self) -> Phase {
-        self.phase.get()
+    pub fn stage(&self) -> Stage {
+        self.stage.get()
     }
 
-    /// Enters a phase and wakes all subscribers.
-    pub fn advance(&self, phase: Phase) {
-        self.phase.set(phase);
+    /// Enters a stage and wakes all subscribers.
+    pub fn advance(&self, stage: Stage) {
+        self.stage.set(stage);
         self.subscribers.borrow().values().for_each(Waker::wake_by_ref);
     }
 
-    /// Wakes `waker` whenever the phase changes, until the subscription is dropped.
+    /// Wakes `waker` whenever the stage changes, until the subscription is dropped.
     pub fn subscribe(self: &Rc<Self>, waker: &Waker) -> Subscription {
         let key = self.next.get();
         self.next.set(key + 1);
@@ -47,7 +47,7 @@ impl Shutdown {
     }
 }
 
-/// A subscription to the phases of a [`Shutdown`].
+/// A subscription to the stages of a [`Shutdown`].
 #[derive(Debug)]
 pub struct Subscription {
     shutdown: Rc<Shutdown>,

@@ -115,7 +115,7 @@ pub fn unacknowledged(socket: &impl AsRawFd) -> u64 {
 /// Has the kernel ask the peer whether it is still there, once nothing has been exchanged
 /// for a while: for a connection that may be silent for long. A peer that is not ends it
 /// within a minute.
-pub fn probe_when_silent(socket: &impl AsFd) {
+pub fn enable_keepalive(socket: &impl AsFd) {
     let keepalive = TcpKeepalive::new()
         .with_time(Duration::from_secs(30))
         .with_interval(Duration::from_secs(10))

@@ -6,7 +6,7 @@ use crate::shared::Shared;
 use crate::telemetry::counters::{PerMalformed, Totals};
 use crate::telemetry::durations::Durations;
 use crate::telemetry::labels::{
-    Bucket, Class, End, Kind, Malformed, OTHER_PROTOCOLS, TicketFate, UpstreamFault,
+    Bucket, Class, End, HandshakeKind, Malformed, OTHER_PROTOCOLS, TicketResult, UpstreamFault,
 };
 use crate::telemetry::snapshot::{CertificateStatus, Handshakes, Snapshot, Verdicts};
 use std::net::SocketAddr;
@@ -45,8 +45,8 @@ pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>)
             held: totals.held[Class::Returning],
             refused: totals.refused[Class::Returning],
         },
-        full_handshakes: handshakes(&totals, Kind::Full),
-        resumed_handshakes: handshakes(&totals, Kind::Resumed),
+        full_handshakes: handshakes(&totals, HandshakeKind::Full),
+        resumed_handshakes: handshakes(&totals, HandshakeKind::Resumed),
         handshakes_active: totals.in_handshake,
         held: totals.holding,
         held_bytes: totals.holding_bytes,
@@ -72,7 +72,10 @@ pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>)
             .collect(),
         // All of them, also those that never occurred: an alert on the rate of
         // one must see the first.
-        tickets: TicketFate::ALL.iter().map(|fate| (fate.name(), totals.tickets[*fate])).collect(),
+        tickets: TicketResult::ALL
+            .iter()
+            .map(|result| (result.name(), totals.tickets[*result]))
+            .collect(),
         not_tls: OTHER_PROTOCOLS
             .iter()
             .map(|protocol| (protocol.name(), totals.not_tls[*protocol]))
@@ -100,7 +103,7 @@ fn certificate(identity: &Arc<Identity>) -> CertificateStatus {
     CertificateStatus { names: identity.names.clone(), expires_unix_s: identity.expires }
 }
 
-fn handshakes(totals: &Totals, kind: Kind) -> Handshakes {
+fn handshakes(totals: &Totals, kind: HandshakeKind) -> Handshakes {
     Handshakes { ok: totals.handshakes_ok[kind], failed: totals.handshakes_failed[kind] }
 }
 

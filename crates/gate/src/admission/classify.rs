@@ -3,7 +3,7 @@
 
 use crate::admission::negotiation::Offer;
 use crate::admission::tickets::{Claims, Keyring, Terms, TicketError};
-use crate::telemetry::labels::TicketFate;
+use crate::telemetry::labels::TicketResult;
 use rustls::AlertDescription;
 use tidegate_hello::negotiate::{self, Choice, Resumption, TLS13, server_name_hash};
 use tidegate_hello::{ClientHello, UnusableName};
@@ -18,7 +18,7 @@ pub struct Classification {
     /// The server name, if it is unusable.
     pub unusable_name: Option<UnusableName>,
     /// What became of its ticket; `None` without one.
-    pub fate: Option<TicketFate>,
+    pub ticket: Option<TicketResult>,
     /// The claims of a good ticket.
     pub claims: Option<Claims>,
 }
@@ -40,7 +40,7 @@ pub fn classify(
     });
     let found = match &choice {
         Ok(choice) if choice.version == TLS13 && hello.psk_offered() > most_identities => {
-            Some(Err(TicketFate::TooMany))
+            Some(Err(TicketResult::TooMany))
         }
         Ok(choice) => first_good(offer, keyring, hello, choice, now),
         Err(_) => None,
@@ -50,7 +50,7 @@ pub fn classify(
             .and_then(|choice| offer.can_sign(hello, &choice).map(|()| Terms::of(hello, &choice))),
         server_name: server_name_hash(hello.server_name()),
         unusable_name,
-        fate: found.map(|found| found.err().unwrap_or(TicketFate::Good)),
+        ticket: found.map(|found| found.err().unwrap_or(TicketResult::Good)),
         claims: found.and_then(Result::ok),
     }
 }
@@ -63,10 +63,10 @@ fn first_good(
     hello: &ClientHello,
     choice: &Choice,
     now: u64,
-) -> Option<Result<Claims, TicketFate>> {
+) -> Option<Result<Claims, TicketResult>> {
     let mut why = None;
     for ticket in negotiate::tickets(hello, choice) {
-        let fate = match keyring.open(ticket, now) {
+        let result = match keyring.open(ticket, now) {
             Ok(opened) => {
                 let session = opened.claims.resumable();
                 let resumed = negotiate::resume(hello, choice, &session);
@@ -74,12 +74,12 @@ fn first_good(
                 if same_rules && resumed == Resumption::Resumed {
                     return Some(Ok(opened.claims));
                 }
-                TicketFate::Unfit
+                TicketResult::Unfit
             }
-            Err(TicketError::Expired) => TicketFate::Expired,
-            Err(TicketError::Foreign) => why.unwrap_or(TicketFate::Foreign),
+            Err(TicketError::Expired) => TicketResult::Expired,
+            Err(TicketError::Foreign) => why.unwrap_or(TicketResult::Foreign),
         };
-        why = Some(fate);
+        why = Some(result);
     }
     why.map(Err)
 }

@@ -9,9 +9,9 @@ use crate::admission::replays::SeenHellos;
 use crate::admission::sessions::{SessionConnection, SessionLimit, Sessions, Unproven};
 use crate::admission::tickets::{Keyring, Terms, new_session_id};
 use crate::context::CoreContext;
-use crate::places::{Kind, Prefix};
+use crate::places::{PlaceKind, Prefix};
 use crate::telemetry::clock::unix_now;
-use crate::telemetry::labels::{Class, TicketFate};
+use crate::telemetry::labels::{Class, TicketResult};
 use rustls::AlertDescription;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -25,20 +25,20 @@ pub struct Admitted {
     /// New or returning.
     pub class: Class,
     /// What the session knows of it.
-    pub standing: Standing,
+    pub session: SessionEntry,
     /// What its handshake is for; none by plain HTTP.
     pub handshake: Option<HandshakeContext>,
 }
 
 /// What the session of a connection knows of it.
-pub enum Standing {
+pub enum SessionEntry {
     /// It is an open connection of the session.
     Proven(SessionConnection),
     /// Nothing, until the handshake has proved that it is the session's.
     Unproven(Unproven),
 }
 
-impl Standing {
+impl SessionEntry {
     /// The session's open connection, now that the handshake is finished.
     ///
     /// # Errors
@@ -120,7 +120,7 @@ impl Decider {
     ) -> Result<Admission, Denial> {
         let CoreContext { shared, counters, .. } = &*self.context;
         if class.claims.is_some() && self.seen.borrow().has(hello.random()) {
-            counters.tickets[TicketFate::Copied].add(1);
+            counters.tickets[TicketResult::Copied].add(1);
             return Err(Denial::Copy);
         }
         if let Some(admitted) = self.admit_returning(class, prefix) {
@@ -145,7 +145,7 @@ impl Decider {
     /// # Errors
     /// It is not admitted.
     pub fn decide_new(&self, new: NewSession, prefix: Prefix) -> Result<Admission, Denial> {
-        if !self.context.places.has_place(prefix, Kind::Queued) {
+        if !self.context.places.has_place(prefix, PlaceKind::Queued) {
             self.context.counters.refused[Class::New].add(1);
             return Err(Denial::NoPlace);
         }
@@ -182,7 +182,7 @@ impl Decider {
             }),
             NewSession::PlainHttp => None,
         };
-        Some(Admitted { class: Class::New, standing: Standing::Proven(session), handshake })
+        Some(Admitted { class: Class::New, session: SessionEntry::Proven(session), handshake })
     }
 
     /// Admits a connection with a good ticket, unless its session has as many connections,
@@ -190,20 +190,20 @@ impl Decider {
     fn admit_returning(&self, class: &Classification, prefix: Prefix) -> Option<Admitted> {
         let tickets = &self.context.counters.tickets;
         let Some(claims) = &class.claims else {
-            if let Some(fate) = class.fate {
-                tickets[fate].add(1);
+            if let Some(result) = class.ticket {
+                tickets[result].add(1);
             }
             return None;
         };
         if !self.context.places.may_prove(prefix) {
-            tickets[TicketFate::Unproven].add(1);
+            tickets[TicketResult::Unproven].add(1);
             return None;
         }
         let recognized = self.sessions.recognize(claims.session, self.context.shared.now());
         tickets[match recognized {
-            Ok(_) => TicketFate::Good,
-            Err(SessionLimit::Rate) => TicketFate::OverRate,
-            Err(SessionLimit::Connections) => TicketFate::OverConnections,
+            Ok(_) => TicketResult::Good,
+            Err(SessionLimit::Rate) => TicketResult::OverRate,
+            Err(SessionLimit::Connections) => TicketResult::OverConnections,
         }]
         .add(1);
         let handshake = HandshakeContext {
@@ -214,7 +214,7 @@ impl Decider {
             server_name: claims.server_name,
             unusable_name: class.unusable_name,
         };
-        let standing = Standing::Unproven(recognized.ok()?);
-        Some(Admitted { class: Class::Returning, standing, handshake: Some(handshake) })
+        let session = SessionEntry::Unproven(recognized.ok()?);
+        Some(Admitted { class: Class::Returning, session, handshake: Some(handshake) })
     }
 }

@@ -2,9 +2,9 @@
 
 pub mod classify;
 pub mod decide;
+mod fair_queue;
 pub mod handshake_context;
 pub mod key_file;
-mod lines;
 pub mod names;
 pub mod negotiation;
 pub mod queue;

@@ -2,13 +2,13 @@
 //! handshake. It is bounded in number, bytes and time. A session that is admitted at once
 //! leaves it in the same turn of the event loop; the others wait for the next budget.
 //!
-//! Prefixes take turns on all cores together, and where the queue is full, the one with the most sessions in it
-//! makes room: no address can fill the queue or use up the budget.
+//! Prefixes take turns on all cores together, and where the queue is full, the one with
+//! the most sessions in it makes room: no address can fill the queue or use up the budget.
 //!
 //! A queued connection has neither a task nor a place in the runtime. Under a lasting
 //! overload most of them are refused in the end, and must cost no more than a refusal.
 
-use crate::admission::lines::{Entry, Lines, Order};
+use crate::admission::fair_queue::{Entry, FairQueue, Order};
 use crate::admission::turns::Turns;
 use crate::places::Prefix;
 use crate::telemetry::counters::Counters;
@@ -19,7 +19,7 @@ use tidegate_control::Discipline;
 
 /// The admission queue of one core.
 pub struct AdmissionQueue<T> {
-    lines: RefCell<Lines<T>>,
+    entries: RefCell<FairQueue<T>>,
     limits: Cell<QueueLimits>,
     discipline: RefCell<Discipline>,
     /// The origin of the discipline's times.
@@ -50,8 +50,8 @@ impl QueueLimits {
 pub struct Removed<T> {
     /// What waited.
     pub item: T,
-    /// Whether it was never decided on.
-    pub undecided: bool,
+    /// Whether it was held: it was not decided on in the turn in which it came.
+    pub held: bool,
     /// How long it waited.
     pub waited: Duration,
 }
@@ -72,7 +72,7 @@ impl<T> AdmissionQueue<T> {
         core: usize,
     ) -> Self {
         Self {
-            lines: RefCell::new(Lines::new(limits.unit(), turns, core)),
+            entries: RefCell::new(FairQueue::new(limits.unit(), turns, core)),
             limits: Cell::new(limits),
             discipline: RefCell::new(Discipline::new(limits.most_time)),
             origin: Instant::now(),
@@ -83,7 +83,7 @@ impl<T> AdmissionQueue<T> {
     /// Changes the limits; they hold for those in the queue too. With another longest wait
     /// nothing is known of former queues.
     pub fn set_limits(&self, limits: QueueLimits) {
-        self.lines.borrow_mut().set_unit(limits.unit());
+        self.entries.borrow_mut().set_unit(limits.unit());
         if self.limits.replace(limits).most_time != limits.most_time {
             self.discipline.replace(Discipline::new(limits.most_time));
         }
@@ -91,27 +91,27 @@ impl<T> AdmissionQueue<T> {
 
     /// Adds a connection of a prefix with so many bytes.
     pub fn push(&self, prefix: Prefix, item: T, bytes: usize, now: Instant) {
-        self.lines.borrow_mut().push(prefix, item, bytes, now);
+        self.entries.borrow_mut().push(prefix, item, bytes, now);
         self.counters.holding.add(1);
         self.counters.holding_bytes.add(bytes as u64);
     }
 
     /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
-        self.lines.borrow().len() == 0
+        self.entries.borrow().len() == 0
     }
 
     /// Whether it exceeds a limit.
     pub fn exceeds_limits(&self) -> bool {
-        let (lines, limits) = (self.lines.borrow(), self.limits.get());
-        lines.len() > limits.most
-            || lines.bytes() > limits.most_bytes
-            || (lines.len() > 0 && limits.most_time.is_zero())
+        let (entries, limits) = (self.entries.borrow(), self.limits.get());
+        entries.len() > limits.most
+            || entries.bytes() > limits.most_bytes
+            || (entries.len() > 0 && limits.most_time.is_zero())
     }
 
-    /// Marks all entries as decided on. Returns how many were not before.
-    pub fn mark_decided(&self) -> usize {
-        self.lines.borrow_mut().mark_decided()
+    /// Marks all entries as held. Returns how many were not before.
+    pub fn mark_held(&self) -> usize {
+        self.entries.borrow_mut().mark_held()
     }
 
     /// Notes that a new session is refused, at once or after waiting.
@@ -127,7 +127,7 @@ impl<T> AdmissionQueue<T> {
     /// Notes how long the oldest entry waits, now that the queue was decided on.
     pub fn note_wait(&self, now: Instant) {
         let oldest = self.oldest_wait(now).unwrap_or_default();
-        let waiting = self.lines.borrow().len();
+        let waiting = self.entries.borrow().len();
         self.discipline.borrow_mut().waits(now - self.origin, waiting, oldest);
     }
 
@@ -140,66 +140,66 @@ impl<T> AdmissionQueue<T> {
     /// until entries of other cores have had theirs.
     pub fn next(&self, now: Instant) -> Option<Next> {
         let order = if self.newest_first(now) { Order::Newest } else { Order::Oldest };
-        let prefix = self.lines.borrow_mut().next_turn(order)?;
+        let prefix = self.entries.borrow_mut().next_turn(order)?;
         Some(Next { prefix, order })
     }
 
-    /// Looks at the next entry, and whether it is undecided.
-    pub fn peek<R>(&self, next: Next, look: impl FnOnce(&T, bool) -> R) -> Option<R> {
-        let lines = self.lines.borrow();
-        lines.peek(next.prefix, next.order).map(|(item, undecided)| look(item, undecided))
+    /// Looks at the next entry, and whether it is held.
+    pub fn peek<R>(&self, next: Next, of: impl FnOnce(&T, bool) -> R) -> Option<R> {
+        let entries = self.entries.borrow();
+        entries.peek(next.prefix, next.order).map(|(item, held)| of(item, held))
     }
 
     /// Removes the next entry, to be admitted: the turn of its prefix.
     pub fn admit(&self, next: Next, now: Instant) -> Option<Removed<T>> {
-        let admitted = self.lines.borrow_mut().serve(next.prefix, next.order, now)?;
+        let admitted = self.entries.borrow_mut().serve(next.prefix, next.order, now)?;
         self.discipline.borrow_mut().admits(now - self.origin);
         Some(self.removed(admitted, now))
     }
 
     /// Removes the next entry, whose customer has left.
     pub fn pop(&self, next: Next, now: Instant) -> Option<Removed<T>> {
-        let left = self.lines.borrow_mut().remove(next.prefix, next.order)?;
+        let left = self.entries.borrow_mut().remove(next.prefix, next.order)?;
         Some(self.removed(left, now))
     }
 
     /// Removes the oldest entry.
     pub fn pop_oldest(&self, now: Instant) -> Option<Removed<T>> {
-        let oldest = self.lines.borrow_mut().pop_oldest()?;
+        let oldest = self.entries.borrow_mut().pop_oldest()?;
         Some(self.removed(oldest, now))
     }
 
     /// Removes the oldest entry of a prefix.
     pub fn pop_oldest_of(&self, prefix: Prefix, now: Instant) -> Option<Removed<T>> {
-        let oldest = self.lines.borrow_mut().remove(prefix, Order::Oldest)?;
+        let oldest = self.entries.borrow_mut().remove(prefix, Order::Oldest)?;
         Some(self.removed(oldest, now))
     }
 
     /// Removes the entry that makes room where a limit is exceeded: the oldest of the
     /// prefix with the most.
     pub fn pop_for_room(&self, now: Instant) -> Option<Removed<T>> {
-        let oldest = self.lines.borrow_mut().pop_oldest_of_heaviest()?;
+        let oldest = self.entries.borrow_mut().pop_oldest_of_largest()?;
         Some(self.removed(oldest, now))
     }
 
     /// Backlog that is allowed above the backlog limit, by the wait of the oldest entry
     /// whose turn is to come.
     pub fn allowed_backlog(&self, now: Instant) -> Duration {
-        let since = self.lines.borrow().oldest_due_since().unwrap_or(now);
+        let since = self.entries.borrow().oldest_due_since().unwrap_or(now);
         let waited = now.saturating_duration_since(since);
         self.discipline.borrow().allowed_backlog(now - self.origin, waited)
     }
 
     /// When the time of the oldest entry is up, under the present discipline.
     pub fn expires(&self, now: Instant) -> Option<Instant> {
-        let lines = self.lines.borrow();
-        let longest = self.discipline.borrow().longest_wait(now - self.origin, lines.len());
-        lines.oldest_since().map(|since| since + longest)
+        let entries = self.entries.borrow();
+        let longest = self.discipline.borrow().longest_wait(now - self.origin, entries.len());
+        entries.oldest_since().map(|since| since + longest)
     }
 
     /// How long the oldest entry has waited; `None`: the queue is empty.
     pub fn oldest_wait(&self, now: Instant) -> Option<Duration> {
-        self.lines.borrow().oldest_since().map(|since| now.saturating_duration_since(since))
+        self.entries.borrow().oldest_since().map(|since| now.saturating_duration_since(since))
     }
 
     fn removed(&self, entry: Entry<T>, now: Instant) -> Removed<T> {
@@ -207,7 +207,7 @@ impl<T> AdmissionQueue<T> {
         self.counters.holding.sub(1);
         self.counters.holding_bytes.sub(entry.bytes as u64);
         self.counters.hold_ns.add(waited.as_nanos() as u64);
-        Removed { item: entry.item, undecided: entry.undecided, waited }
+        Removed { item: entry.item, held: entry.held, waited }
     }
 }
 
@@ -227,8 +227,8 @@ mod tests {
         PrefixLengths { ipv4: 24, ipv6: 56 }.prefix_of([10, 0, n, 1].into())
     }
 
-    fn look(queue: &AdmissionQueue<u32>, now: Instant) -> Option<(u32, bool)> {
-        queue.peek(queue.next(now)?, |item, undecided| (*item, undecided))
+    fn peek(queue: &AdmissionQueue<u32>, now: Instant) -> Option<(u32, bool)> {
+        queue.peek(queue.next(now)?, |item, held| (*item, held))
     }
 
     fn pop(queue: &AdmissionQueue<u32>, now: Instant) -> Option<u32> {
@@ -236,7 +236,7 @@ mod tests {
     }
 
     fn pop_oldest(queue: &AdmissionQueue<u32>, now: Instant) -> Option<(u32, bool)> {
-        queue.pop_oldest(now).map(|removed| (removed.item, removed.undecided))
+        queue.pop_oldest(now).map(|removed| (removed.item, removed.held))
     }
 
     #[test]
@@ -253,24 +253,24 @@ mod tests {
         let (queue, begin) = (queue(100, 10_000), Instant::now());
         (1..=30).for_each(|item| queue.push(prefix(1), item, 1, begin));
         queue.note_wait(begin + HOLD / 8);
-        assert_eq!(look(&queue, begin + HOLD / 8), Some((1, true)), "it is long, but only now");
+        assert_eq!(peek(&queue, begin + HOLD / 8), Some((1, false)), "it is long, but only now");
         queue.note_wait(begin + HOLD / 4);
-        assert_eq!(look(&queue, begin + HOLD / 4), Some((30, true)));
+        assert_eq!(peek(&queue, begin + HOLD / 4), Some((30, false)));
     }
 
     #[test]
-    fn entries_since_the_last_decision_are_undecided() {
+    fn entries_since_the_last_decision_are_not_held() {
         let (queue, now) = (queue(10, 1_000), Instant::now());
         queue.push(prefix(1), 1, 1, now);
         queue.push(prefix(1), 2, 1, now);
-        assert_eq!(look(&queue, now), Some((1, true)));
-        assert_eq!(queue.mark_decided(), 2);
-        assert_eq!(look(&queue, now), Some((1, false)));
+        assert_eq!(peek(&queue, now), Some((1, false)));
+        assert_eq!(queue.mark_held(), 2);
+        assert_eq!(peek(&queue, now), Some((1, true)));
         queue.push(prefix(1), 3, 1, now);
-        assert_eq!(pop_oldest(&queue, now), Some((1, false)));
-        assert_eq!(pop_oldest(&queue, now), Some((2, false)));
-        assert_eq!(pop_oldest(&queue, now), Some((3, true)));
-        assert_eq!((pop_oldest(&queue, now), queue.mark_decided()), (None, 0));
+        assert_eq!(pop_oldest(&queue, now), Some((1, true)));
+        assert_eq!(pop_oldest(&queue, now), Some((2, true)));
+        assert_eq!(pop_oldest(&queue, now), Some((3, false)));
+        assert_eq!((pop_oldest(&queue, now), queue.mark_held()), (None, 0));
     }
 
     #[test]

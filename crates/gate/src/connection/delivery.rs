@@ -3,7 +3,7 @@
 //! A response waits for the customer while the kernel accepts no more of it. Whether the
 //! customer still reads cannot be told from the kernel accepting more: it reports room
 //! only when a third of a send buffer of up to 4 MB is free, which takes 20 s at 60 kB/s.
-//! So progress is what the customer's kernel has acknowledged. It is looked up when a
+//! So progress is what the customer's kernel has acknowledged. It is measured when a
 //! wait begins and when its deadline is near, never while all is accepted at once.
 
 use std::cell::Cell;
@@ -24,10 +24,10 @@ pub struct Delivery {
     limits: DeliveryLimits,
     /// Bytes that the kernel accepted, on the whole connection.
     sent: Cell<u64>,
-    /// Those of them that were acknowledged at the last look.
+    /// Those of them that were acknowledged at the last measurement.
     acknowledged: Cell<u64>,
     /// When that was.
-    looked: Cell<Instant>,
+    measured_at: Cell<Instant>,
     /// Last progress of the wait.
     progress: Cell<Instant>,
     /// Since when the response waits; `None` if it does not.
@@ -36,8 +36,8 @@ pub struct Delivery {
     waited: Cell<Duration>,
     /// What was acknowledged when it first waited.
     base: Cell<Option<u64>>,
-    /// A look is due.
-    look: Cell<bool>,
+    /// A measurement is due.
+    measurement_due: Cell<bool>,
 }
 
 impl Delivery {
@@ -47,12 +47,12 @@ impl Delivery {
             limits,
             sent: Cell::new(0),
             acknowledged: Cell::new(0),
-            looked: Cell::new(now),
+            measured_at: Cell::new(now),
             progress: Cell::new(now),
             waits: Cell::new(None),
             waited: Cell::new(Duration::ZERO),
             base: Cell::new(None),
-            look: Cell::new(false),
+            measurement_due: Cell::new(false),
         }
     }
 
@@ -61,7 +61,7 @@ impl Delivery {
         self.waits.set(None);
         self.waited.set(Duration::ZERO);
         self.base.set(None);
-        self.look.set(false);
+        self.measurement_due.set(false);
     }
 
     /// The kernel accepted so many bytes. Returns whether others wait.
@@ -80,11 +80,11 @@ impl Delivery {
     }
 
     /// The kernel accepts no more. `unacknowledged` returns the bytes in its queue; it is
-    /// called when the wait begins and when a look is due.
+    /// called when the wait begins and when a measurement is due.
     pub fn wait(&self, now: Instant, unacknowledged: impl FnOnce() -> u64) {
-        let look = self.look.take();
+        let due = self.measurement_due.take();
         if self.waits() {
-            if look {
+            if due {
                 self.note(now, unacknowledged());
             }
             return;
@@ -106,30 +106,30 @@ impl Delivery {
 
     /// So many bytes are in the kernel's queue, of all that it has accepted: the response
     /// waits until there are none.
-    pub fn rest(&self, now: Instant, unacknowledged: u64) {
+    pub fn measured(&self, now: Instant, unacknowledged: u64) {
         match unacknowledged {
             0 => self.accepted(now),
-            rest => self.wait(now, || rest),
+            bytes => self.wait(now, || bytes),
         }
-        self.look.set(false);
+        self.measurement_due.set(false);
     }
 
-    /// Demands a look by the next [`Delivery::wait`] or [`Delivery::rest`].
-    pub fn demand_look(&self) {
-        self.look.set(true);
+    /// Demands a measurement by the next [`Delivery::wait`] or [`Delivery::measured`].
+    pub fn demand_measurement(&self) {
+        self.measurement_due.set(true);
     }
 
-    /// Whether a look is due.
-    pub fn is_look_due(&self) -> bool {
-        self.look.get()
+    /// Whether a measurement is due.
+    pub fn is_measurement_due(&self) -> bool {
+        self.measurement_due.get()
     }
 
-    /// When the next look is due, while the response waits. Not later than the last look
-    /// where the customer, by that look, takes too little.
-    pub fn next_look(&self) -> Option<Instant> {
+    /// When the next measurement is due, while the response waits. Not later than the last
+    /// one where the customer, by that one, takes too little.
+    pub fn next_measurement(&self) -> Option<Instant> {
         let (stalls, slow) = self.ends()?;
-        let look = self.looked.get() + self.limits.pause / 4;
-        Some(slow.map_or(stalls, |slow| slow.min(stalls)).min(look))
+        let next = self.measured_at.get() + self.limits.pause / 4;
+        Some(slow.map_or(stalls, |slow| slow.min(stalls)).min(next))
     }
 
     /// When the wait has lasted too long without progress, and when it falls below the
@@ -146,7 +146,7 @@ impl Delivery {
     }
 
     fn note(&self, now: Instant, unacknowledged: u64) {
-        self.looked.set(now);
+        self.measured_at.set(now);
         let acknowledged = self.sent.get().saturating_sub(unacknowledged);
         if acknowledged > self.acknowledged.replace(acknowledged.max(self.acknowledged.get())) {
             self.progress.set(now);
@@ -166,7 +166,7 @@ mod tests {
         begun: Instant,
     }
 
-    /// Whether the customer takes too little, by a look at this time.
+    /// Whether the customer takes too little, by a measurement at this time.
     fn is_over(delivery: &Delivery, at: Instant) -> bool {
         delivery
             .ends()
@@ -185,16 +185,16 @@ mod tests {
         /// After how many seconds the customer, of whom so much is acknowledged after as
         /// many, is cut; `None` if that is not within three hours.
         fn is_cut(&self, acknowledged: impl Fn(u64) -> u64) -> Option<u64> {
-            let mut at = self.delivery.next_look().unwrap();
+            let mut at = self.delivery.next_measurement().unwrap();
             while at < self.begun + 10_800 * SECOND {
                 let seconds = (at - self.begun).as_secs();
-                self.delivery.demand_look();
+                self.delivery.demand_measurement();
                 self.delivery.wait(at, || 4_000_000 - acknowledged(seconds));
                 if is_over(&self.delivery, at) {
                     return Some(seconds);
                 }
-                let next = self.delivery.next_look().unwrap();
-                assert!(next > at, "it would look without end");
+                let next = self.delivery.next_measurement().unwrap();
+                assert!(next > at, "it would measure without end");
                 at = next;
             }
             None
@@ -229,7 +229,9 @@ mod tests {
     fn time_in_which_nothing_waits_is_not_counted() {
         let Customer { delivery, begun } = Customer::new(64);
         delivery.accepted(begun + 30 * SECOND);
-        assert!(delivery.next_look().is_none() && !is_over(&delivery, begun + 3_600 * SECOND));
+        assert!(
+            delivery.next_measurement().is_none() && !is_over(&delivery, begun + 3_600 * SECOND)
+        );
         let later = begun + 3_600 * SECOND;
         delivery.wait(later, || 4_000_000);
         assert!(!is_over(&delivery, later + 29 * SECOND));
@@ -248,10 +250,10 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_is_asked_only_when_a_wait_begins_and_when_a_look_is_due() {
+    fn the_kernel_is_asked_only_when_a_wait_begins_and_when_a_measurement_is_due() {
         let Customer { delivery, begun } = Customer::new(64);
-        delivery.wait(begun + SECOND, || unreachable!("no look is due"));
-        delivery.demand_look();
+        delivery.wait(begun + SECOND, || unreachable!("no measurement is due"));
+        delivery.demand_measurement();
         let asked = Cell::new(0);
         (0..3).for_each(|_| {
             delivery.wait(begun + SECOND, || {

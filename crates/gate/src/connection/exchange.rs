@@ -41,8 +41,8 @@ pub enum Expiry {
     Close(End),
     /// The gate answers in place of the upstream, which is late.
     Answer,
-    /// Whether the peer still reads has to be looked up first.
-    Look,
+    /// Whether the peer still reads has to be measured first.
+    Measure,
 }
 
 /// One request and its response.
@@ -147,15 +147,17 @@ impl Exchange {
         Some(rate_due.map_or(progress, |due| due.min(progress)))
     }
 
-    /// The deadline has passed. `looked` tells whether it has just been looked up what the
+    /// The deadline has passed. `measured` tells whether it has just been measured what the
     /// upstream has not read.
-    pub(super) fn expire(&self, looked: bool) -> Expiry {
+    pub(super) fn expire(&self, measured: bool) -> Expiry {
         match self.activity.get() {
             Activity::Idle => Expiry::Close(End::Idle),
             Activity::Head => Expiry::Close(End::HeadDeadline),
             Activity::Upload if self.upload.awaits_customer() => Expiry::Close(End::BodyDeadline),
-            Activity::Upload if self.upload.expire(looked) => self.give_up(UpstreamFault::Stalled),
-            Activity::Upload => Expiry::Look,
+            Activity::Upload if self.upload.expire(measured) => {
+                self.give_up(UpstreamFault::Stalled)
+            }
+            Activity::Upload => Expiry::Measure,
             Activity::Waiting => {
                 self.count_given_up();
                 self.give_up(UpstreamFault::Timeout)
@@ -219,15 +221,15 @@ impl Exchange {
         }
     }
 
-    /// Whether it has to be looked up what the upstream has not acknowledged of the
+    /// Whether it has to be measured what the upstream has not acknowledged of the
     /// request's body; then it no longer has.
-    pub fn take_upload_look(&self) -> bool {
-        self.upload.take_look()
+    pub fn take_upload_measurement(&self) -> bool {
+        self.upload.take_measurement()
     }
 
     /// The upstream has not acknowledged so many bytes of the request.
-    pub fn upload_rest(&self, unacknowledged: u64) {
-        if self.upload.rest(unacknowledged) {
+    pub fn upload_measured(&self, unacknowledged: u64) {
+        if self.upload.measured(unacknowledged) {
             self.progress(Activity::Upload, clock::now());
         }
     }

@@ -67,31 +67,31 @@ impl ConnectionState {
     /// When there must have been progress.
     pub fn deadline(&self) -> Instant {
         let may_wait = matches!(self.activity(), Activity::Idle | Activity::Response);
-        if let Some(look) = self.delivery.next_look()
+        if let Some(next) = self.delivery.next_measurement()
             && may_wait
         {
-            return look;
+            return next;
         }
         let idle = if self.begun.get() { self.idle } else { self.first_idle };
         self.exchange.deadline().unwrap_or_else(|| self.idle_since.get() + idle)
     }
 
-    /// The deadline has passed. `looked` tells whether it has just been looked up what the
+    /// The deadline has passed. `measured` tells whether it has just been measured what the
     /// peer has not read.
-    pub fn expire(&self, looked: bool) -> Expiry {
+    pub fn expire(&self, measured: bool) -> Expiry {
         let waits = self.delivery.waits();
         match self.activity() {
             // All was sent, and the customer may still be reading: they are not idle then.
-            Activity::Idle if self.begun.get() && !self.idle.is_zero() && !looked => {
-                self.delivery.demand_look();
-                Expiry::Look
+            Activity::Idle if self.begun.get() && !self.idle.is_zero() && !measured => {
+                self.delivery.demand_measurement();
+                Expiry::Measure
             }
-            Activity::Response if waits && !looked => {
-                self.delivery.demand_look();
-                Expiry::Look
+            Activity::Response if waits && !measured => {
+                self.delivery.demand_measurement();
+                Expiry::Measure
             }
             Activity::Idle | Activity::Response if waits => Expiry::Close(End::BodyDeadline),
-            _ => self.exchange.expire(looked),
+            _ => self.exchange.expire(measured),
         }
     }
 
@@ -167,16 +167,16 @@ impl ConnectionState {
         }
     }
 
-    /// Whether it has to be looked up what the customer has not acknowledged, although
+    /// Whether it has to be measured what the customer has not acknowledged, although
     /// the kernel has accepted everything.
-    pub fn look_due(&self) -> bool {
-        self.activity() == Activity::Idle && self.delivery.is_look_due()
+    pub fn measurement_due(&self) -> bool {
+        self.activity() == Activity::Idle && self.delivery.is_measurement_due()
     }
 
     /// So many bytes of the last response are not acknowledged yet.
-    pub fn rest(&self, unacknowledged: u64) {
+    pub fn measured(&self, unacknowledged: u64) {
         let (now, waited) = (clock::now(), self.delivery.waits());
-        self.delivery.rest(now, unacknowledged);
+        self.delivery.measured(now, unacknowledged);
         if waited && !self.delivery.waits() {
             // Only now the customer has all of it, and may begin to think.
             self.idle_since.set(now);

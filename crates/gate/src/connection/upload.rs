@@ -19,13 +19,13 @@ pub struct Upload {
     counts_from: Cell<Instant>,
     /// Since when it waits for the upstream.
     handed: Cell<Instant>,
-    /// What the upstream had not acknowledged at the last look since then.
-    rest: Cell<Option<u64>>,
-    /// A look is due.
-    look: Cell<bool>,
+    /// What the upstream had not acknowledged at the last measurement since then.
+    unacknowledged: Cell<Option<u64>>,
+    /// A measurement is due.
+    measurement_due: Cell<bool>,
 }
 
-/// What a look finds where the socket accepts all, as before the connection is open.
+/// What a measurement finds where the socket accepts all, as before the connection is open.
 const NOTHING_FOUND: u64 = u64::MAX;
 
 impl Upload {
@@ -37,8 +37,8 @@ impl Upload {
             awaits_customer: Cell::new(false),
             counts_from: Cell::new(now),
             handed: Cell::new(now),
-            rest: Cell::new(None),
-            look: Cell::new(false),
+            unacknowledged: Cell::new(None),
+            measurement_due: Cell::new(false),
         }
     }
 
@@ -49,7 +49,7 @@ impl Upload {
         self.awaits_customer.set(false);
         self.counts_from.set(now);
         self.handed.set(now);
-        self.rest.set(None);
+        self.unacknowledged.set(None);
     }
 
     /// So many bytes passed; the upstream has to take them.
@@ -57,7 +57,7 @@ impl Upload {
         self.passed.set(self.passed.get().saturating_add(bytes as u64));
         self.awaits_customer.set(false);
         self.handed.set(now);
-        self.rest.set(None);
+        self.unacknowledged.set(None);
     }
 
     /// The upstream is ready for bytes that have not arrived. Returns whether it was not
@@ -76,35 +76,36 @@ impl Upload {
         self.awaits_customer.get()
     }
 
-    /// How long it may wait for the upstream after its last progress: a first look comes
+    /// How long it may wait for the upstream after its last progress: a first measurement comes
     /// early, so that the next one can tell progress from none.
     pub fn patience(&self, deadlines: &RequestDeadlines) -> Duration {
-        match self.rest.get() {
+        match self.unacknowledged.get() {
             None => deadlines.body / 2,
             Some(_) => deadlines.body,
         }
     }
 
-    /// Its time is up, unless a look shows that the upstream still reads. Returns whether it
+    /// Its time is up, unless a measurement shows that the upstream still reads. Returns whether it
     /// is up for good.
-    pub fn expire(&self, looked: bool) -> bool {
-        if !looked {
-            self.look.set(true);
+    pub fn expire(&self, measured: bool) -> bool {
+        if !measured {
+            self.measurement_due.set(true);
             return false;
         }
-        self.look.set(false);
-        self.rest.get().is_some() || self.rest.replace(Some(NOTHING_FOUND)).is_some()
+        self.measurement_due.set(false);
+        self.unacknowledged.get().is_some()
+            || self.unacknowledged.replace(Some(NOTHING_FOUND)).is_some()
     }
 
-    /// Whether a look is due; then it no longer is.
-    pub fn take_look(&self) -> bool {
-        self.look.take()
+    /// Whether a measurement is due; then it no longer is.
+    pub fn take_measurement(&self) -> bool {
+        self.measurement_due.take()
     }
 
     /// So many bytes were sent to the upstream and not acknowledged. Returns whether it has
-    /// read since the look before.
-    pub fn rest(&self, unacknowledged: u64) -> bool {
-        let before = self.rest.replace(Some(unacknowledged));
+    /// read since the measurement before.
+    pub fn measured(&self, unacknowledged: u64) -> bool {
+        let before = self.unacknowledged.replace(Some(unacknowledged));
         before.is_some_and(|before| before != unacknowledged)
     }
 

@@ -229,12 +229,12 @@ async fn send(
     let mut response = pin!(connection.get().sender.try_send_request(request));
     let response = poll_fn(|cx| {
         let connection = connection.get();
-        if exchange.take_upload_look() {
-            connection.probe.demand();
+        if exchange.take_upload_measurement() {
+            connection.unacked.demand();
         }
         connection.drive(cx);
-        if let Some(unacknowledged) = connection.probe.take() {
-            exchange.upload_rest(unacknowledged);
+        if let Some(unacknowledged) = connection.unacked.take() {
+            exchange.upload_measured(unacknowledged);
         }
         match response.as_mut().poll(cx) {
             Poll::Ready(Ok(response)) => Poll::Ready(Ok(response)),

@@ -15,7 +15,7 @@ use crate::http::proxy::{self, Proxy};
 use crate::http::stream::Stream;
 use crate::http::stream_types::StreamTypes;
 use crate::places::Place;
-use crate::shutdown::Phase;
+use crate::shutdown::Stage;
 use crate::telemetry::clock;
 use crate::telemetry::labels::{End, Malformed};
 use crate::upstream::connector::Connector;
@@ -126,15 +126,15 @@ impl HttpServer {
                     return Poll::Ready(Ended::Closed(End::Displaced));
                 }
                 subscription.get_or_insert_with(|| shutdown.subscribe(cx.waker()));
-                if shutdown.phase() != Phase::Open {
-                    if shutdown.phase() == Phase::Closed || state.activity() == Activity::Idle {
+                if shutdown.stage() != Stage::Open {
+                    if shutdown.stage() == Stage::Closed || state.activity() == Activity::Idle {
                         return Poll::Ready(Ended::Closed(End::Drain));
                     }
                     if !std::mem::replace(&mut draining, true) {
                         Pin::new(&mut connection).graceful_shutdown();
                     }
                 }
-                let mut looked = false;
+                let mut measured = false;
                 loop {
                     if let Poll::Ready(over) = Pin::new(&mut connection).poll(cx) {
                         return Poll::Ready(Ended::Over(over));
@@ -153,9 +153,9 @@ impl HttpServer {
                             sleep.as_mut().reset(deadline.into());
                             continue;
                         }
-                        match state.expire(looked) {
+                        match state.expire(measured) {
                             Expiry::Close(end) => return Poll::Ready(Ended::Closed(end)),
-                            Expiry::Look => looked = true,
+                            Expiry::Measure => measured = true,
                             Expiry::Answer => {}
                         }
                         break;
@@ -201,7 +201,7 @@ impl HttpServer {
                 end
             }
             Ended::Over(Ok(())) if state.closed_by_customer() => End::Customer,
-            Ended::Over(Ok(())) if shutdown.phase() != Phase::Open => End::Drain,
+            Ended::Over(Ok(())) if shutdown.stage() != Stage::Open => End::Drain,
             Ended::Over(Ok(())) => End::Finished,
             Ended::Over(Err(_)) => {
                 connection.into_parts().io.into_inner().cut();

@@ -140,7 +140,7 @@ impl AsyncWrite for Stream {
         match &written {
             Poll::Pending => state.send_waits(|| socket::unacknowledged(transport.socket())),
             Poll::Ready(_) if state.exchange.take_new_stream() => {
-                socket::probe_when_silent(transport.socket())
+                socket::enable_keepalive(transport.socket())
             }
             Poll::Ready(_) => {}
         }
@@ -161,8 +161,8 @@ impl AsyncWrite for Stream {
             Poll::Ready(flushed) => flushed?,
         }
         state.flushed();
-        if state.look_due() {
-            state.rest(socket::unacknowledged(transport.socket()));
+        if state.measurement_due() {
+            state.measured(socket::unacknowledged(transport.socket()));
         }
         if fault.is_some() && state.exchange.fault().is_none() && state.awaits_request() {
             // The library does not read again of its own accord.
@@ -179,8 +179,8 @@ impl AsyncWrite for Stream {
         }
         match transport.poll_close(cx, state) {
             Poll::Pending => {
-                if state.look_due() {
-                    state.rest(socket::unacknowledged(transport.socket()));
+                if state.measurement_due() {
+                    state.measured(socket::unacknowledged(transport.socket()));
                 }
                 return Poll::Pending;
             }

@@ -11,7 +11,7 @@ use crate::listen::dispatcher::Dispatcher;
 use crate::listen::pipeline::Pipeline;
 use crate::listen::task::Tasks;
 use crate::shared::Shared;
-use crate::shutdown::Phase;
+use crate::shutdown::Stage;
 use crate::socket::Scheme;
 use crate::supervision::{Part, Supervisor};
 use crate::telemetry::cpu::{self, Metered};
@@ -113,14 +113,14 @@ async fn run_until_drained(parts: Parts, index: usize, listeners: Listeners) -> 
         let _ = accepting.await;
     }
     let Serving { context, dispatcher, .. } = serving;
-    context.shutdown.advance(Phase::Draining);
+    context.shutdown.advance(Stage::Draining);
     dispatcher.refuse_all();
     // The deadline may come nearer.
     let deadline_passed = || drain.borrow().is_none_or(|deadline| Instant::now() >= deadline);
     while context.counters.open.get() > 0 && !deadline_passed() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    context.shutdown.advance(Phase::Closed);
+    context.shutdown.advance(Stage::Closed);
     tokio::task::yield_now().await;
     Ok(())
 }

@@ -10,9 +10,9 @@ use crate::admission::queue::{AdmissionQueue, QueueLimits, Removed};
 use crate::admission::wake::Wake;
 use crate::context::CoreContext;
 use crate::listen::task::{Pending, Tasks};
-use crate::places::{Full, Kind, Place, Prefix};
+use crate::places::{Full, Place, PlaceKind, Prefix};
 use crate::refusal::refuse;
-use crate::shutdown::Phase;
+use crate::shutdown::Stage;
 use crate::socket;
 use crate::telemetry::labels::{Class, End};
 use std::cell::RefCell;
@@ -71,14 +71,14 @@ impl Dispatcher {
 
     /// Takes a place for a connection. A newcomer in the queue may have to leave for it.
     /// `None` if there is none.
-    pub fn take_place(&self, prefix: Prefix, kind: Kind) -> Option<Place> {
+    pub fn take_place(&self, prefix: Prefix, kind: PlaceKind) -> Option<Place> {
         let places = self.context().places.clone();
         match places.make_room(prefix, kind) {
             Ok(()) => {}
             Err(Full::ForThisPrefix) => return None,
-            Err(Full::UntilQueuedLeaves(heaviest)) => {
+            Err(Full::UntilQueuedLeaves(other)) => {
                 let now = Instant::now();
-                let displaced = self.queue.pop_oldest_of(heaviest, now)?;
+                let displaced = self.queue.pop_oldest_of(other, now)?;
                 self.refuse(displaced, now, Some(End::Displaced));
             }
         }
@@ -134,7 +134,7 @@ impl Dispatcher {
     /// queue. Returns when to dispatch again, `None` if the queue is empty.
     fn dispatch(&self, now: Instant) -> Option<Instant> {
         let context = self.context();
-        if context.shutdown.phase() != Phase::Open {
+        if context.shutdown.stage() != Stage::Open {
             self.refuse_all();
         }
         // Admissions first: no session is refused because it waited while the event loop
@@ -164,7 +164,7 @@ impl Dispatcher {
         while self.queue.expires(now).is_some_and(|at| at <= now) || self.drops_oldest(now) {
             self.refuse(self.queue.pop_oldest(now)?, now, None);
         }
-        context.counters.held[Class::New].add(self.queue.mark_decided() as u64);
+        context.counters.held[Class::New].add(self.queue.mark_held() as u64);
         self.queue.expires(now).map(|at| at.min(self.wake.next_decision()))
     }
 
@@ -179,12 +179,12 @@ impl Dispatcher {
         let Some(admitted) = self.decider.admit_new(removed.item.new) else {
             return self.refuse(removed, now, None);
         };
-        match removed.undecided {
-            true => self.context().counters.admitted[Class::New].add(1),
-            false => self.context().counters.hold_admitted.add(1),
+        match removed.held {
+            false => self.context().counters.admitted[Class::New].add(1),
+            true => self.context().counters.hold_admitted.add(1),
         }
         let Queued { pending, tasks, .. } = removed.item;
-        pending.place.change(Kind::New);
+        pending.place.change(PlaceKind::New);
         tasks.begin(pending, admitted);
     }
 
@@ -196,12 +196,12 @@ impl Dispatcher {
         self.queue.note_refusal(now);
         let context = self.context();
         let counters = &context.counters;
-        match removed.undecided {
-            true => {
+        match removed.held {
+            false => {
                 counters.refused[Class::New].add(1);
                 counters.end(reason.unwrap_or(End::Refused));
             }
-            false => {
+            true => {
                 counters.hold_expired.add(1);
                 counters.end(reason.unwrap_or(End::HoldExpired));
             }
@@ -248,7 +248,7 @@ mod tests {
 
     /// A customer in the queue: their end of the connection.
     fn queued(parts: &Parts) -> TcpStream {
-        let (pending, customer) = parts.pending(Kind::Queued);
+        let (pending, customer) = parts.pending(PlaceKind::Queued);
         parts.dispatcher.enqueue(pending, NewSession::PlainHttp, parts.tasks.clone());
         customer
     }

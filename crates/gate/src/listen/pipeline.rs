@@ -8,11 +8,11 @@ use crate::linger;
 use crate::listen::dispatcher::Dispatcher;
 use crate::listen::first_flight::{FirstFlight, FirstFlightReader, FirstFlights};
 use crate::listen::task::{Pending, Tasks};
-use crate::places::{Kind as PlaceKind, Place};
+use crate::places::{Place, PlaceKind};
 use crate::refusal;
 use crate::socket::{self, Arrival};
 use crate::telemetry::cpu::Metered;
-use crate::telemetry::labels::{Bucket, End, Kind};
+use crate::telemetry::labels::{Bucket, End, HandshakeKind};
 use rustls::AlertDescription;
 use std::io;
 use std::rc::Rc;
@@ -117,7 +117,7 @@ impl Pipeline {
                 refusal::reset(arrival);
             }
             Denial::Handshake(alert) => {
-                counters.handshakes_failed[Kind::Full].add(1);
+                counters.handshakes_failed[HandshakeKind::Full].add(1);
                 counters.end(End::HandshakeFailed);
                 arrival.ends(Outcome::Broken);
                 refusal::send_alert(arrival.socket, alert);

@@ -8,12 +8,12 @@ use crate::connection::client::Client;
 use crate::connection::transport::{PlainStream, TlsStream, Transport};
 use crate::context::{CoreContext, Counted};
 use crate::http::requests::HttpServer;
-use crate::places::{Kind as PlaceKind, Place};
+use crate::places::{Place, PlaceKind};
 use crate::socket::Arrival;
 use crate::supervision::reason;
 use crate::telemetry::clock::ticks;
 use crate::telemetry::cpu::Metered;
-use crate::telemetry::labels::{Bucket, Class, End, Kind};
+use crate::telemetry::labels::{Bucket, Class, End, HandshakeKind};
 use crate::tls::configs::ServerConfigs;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -123,7 +123,7 @@ async fn run(
     let Pending { arrival, first_flight, place } = pending;
     let place = Rc::new(place);
     let Arrival { socket, peer, scheme, .. } = arrival;
-    let Admitted { class, standing, handshake } = admitted;
+    let Admitted { class, session, handshake } = admitted;
     let transport = match &handshake {
         Some(handshake) => {
             shake_hands(&tasks, socket, first_flight, (class, &place), handshake).await
@@ -141,7 +141,7 @@ async fn run(
         place.change(PlaceKind::Returning);
     }
     let (end, session, by) = match transport {
-        Ok(transport) => match standing.prove(context.shared.now()) {
+        Ok(transport) => match session.prove(context.shared.now()) {
             Ok(session) => {
                 let client = Client { peer, scheme, class, place: place.clone() };
                 let served = serve(transport, client);
@@ -151,7 +151,7 @@ async fn run(
             Err(_) => (End::SessionLimit, None, ClosedBy::Customer),
         },
         // A session without a handshake has not begun.
-        Err(end) => (end, standing.proven(), ClosedBy::Customer),
+        Err(end) => (end, session.proven(), ClosedBy::Customer),
     };
     context.counters.end(end);
     with_line(|line| line.ends(outcome_of(end)));
@@ -176,8 +176,8 @@ async fn shake_hands(
         name.hide(&mut hello);
     }
     let (config, expected) = match class {
-        Class::New => (&tasks.tls.full, Kind::Full),
-        Class::Returning => (&tasks.tls.returning, Kind::Resumed),
+        Class::New => (&tasks.tls.full, HandshakeKind::Full),
+        Class::Returning => (&tasks.tls.returning, HandshakeKind::Resumed),
     };
     let in_handshake = context.count(|counters| &counters.in_handshake);
     let result = Metered::new(Bucket::handshake(class), async {
@@ -192,13 +192,13 @@ async fn shake_hands(
     let end = match result {
         Some(Ok(Ok(tls))) => {
             let kind = match tls.kind() {
-                Some(rustls::HandshakeKind::Resumed) => Kind::Resumed,
-                _ => Kind::Full,
+                Some(rustls::HandshakeKind::Resumed) => HandshakeKind::Resumed,
+                _ => HandshakeKind::Full,
             };
             counters.handshakes_ok[kind].add(1);
             tidegate_trace::retag(match kind {
-                Kind::Full => Phase::HandshakeFull,
-                Kind::Resumed => Phase::HandshakeResumed,
+                HandshakeKind::Full => Phase::HandshakeFull,
+                HandshakeKind::Resumed => Phase::HandshakeResumed,
             });
             return Ok(Transport::Tls(tls));
         }

@@ -7,7 +7,7 @@ use crate::context::CoreContext;
 use crate::http::requests::HttpServer;
 use crate::listen::dispatcher::Dispatcher;
 use crate::listen::task::{Pending, Tasks};
-use crate::places::Kind;
+use crate::places::PlaceKind;
 use crate::shared::{Addresses, Shared};
 use crate::socket::{Arrival, Scheme};
 use crate::tls::configs::ServerConfigs;
@@ -52,7 +52,7 @@ impl Parts {
     }
 
     /// A customer's connection with a place, and their end of it.
-    pub fn pending(&self, kind: Kind) -> (Pending, TcpStream) {
+    pub fn pending(&self, kind: PlaceKind) -> (Pending, TcpStream) {
         let customer = TcpStream::connect(self.listener.local_addr().unwrap()).unwrap();
         let (socket, peer) = self.listener.accept().unwrap();
         socket.set_nonblocking(true).unwrap();

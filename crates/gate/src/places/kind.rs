@@ -2,7 +2,7 @@
 
 /// What a connection holds its place as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PlaceKind {
     /// The class is not known: the first flight is incomplete.
     FirstFlight,
     /// It sent a good ticket; the handshake that proves it is not finished.
@@ -15,7 +15,7 @@ pub enum Kind {
     Returning,
 }
 
-impl Kind {
+impl PlaceKind {
     /// How many there are.
     pub const COUNT: usize = 5;
 }
@@ -38,23 +38,28 @@ impl Group {
     pub const ALL: [Self; 4] = [Self::FirstFlights, Self::Unproven, Self::Newcomers, Self::All];
 
     /// The kinds in it; the first give way first.
-    pub fn kinds(self) -> &'static [Kind] {
-        const ALL: &[Kind] =
-            &[Kind::Queued, Kind::FirstFlight, Kind::Unproven, Kind::New, Kind::Returning];
+    pub fn kinds(self) -> &'static [PlaceKind] {
+        const ALL: &[PlaceKind] = &[
+            PlaceKind::Queued,
+            PlaceKind::FirstFlight,
+            PlaceKind::Unproven,
+            PlaceKind::New,
+            PlaceKind::Returning,
+        ];
         match self {
-            Self::FirstFlights => &[Kind::FirstFlight],
-            Self::Unproven => &[Kind::Unproven],
+            Self::FirstFlights => &[PlaceKind::FirstFlight],
+            Self::Unproven => &[PlaceKind::Unproven],
             Self::Newcomers => ALL.split_last().map_or(ALL, |(_, rest)| rest),
             Self::All => ALL,
         }
     }
 
     /// Whether it includes a kind.
-    pub fn includes(self, kind: Kind) -> bool {
+    pub fn includes(self, kind: PlaceKind) -> bool {
         match self {
-            Self::FirstFlights => kind == Kind::FirstFlight,
-            Self::Unproven => kind == Kind::Unproven,
-            Self::Newcomers => kind != Kind::Returning,
+            Self::FirstFlights => kind == PlaceKind::FirstFlight,
+            Self::Unproven => kind == PlaceKind::Unproven,
+            Self::Newcomers => kind != PlaceKind::Returning,
             Self::All => true,
         }
     }
@@ -71,6 +76,6 @@ mod tests {
                 assert_eq!(group.includes(*kind), group.kinds().contains(kind), "{group:?}");
             }
         }
-        assert_eq!(Group::All.kinds().len(), Kind::COUNT);
+        assert_eq!(Group::All.kinds().len(), PlaceKind::COUNT);
     }
 }

@@ -13,7 +13,7 @@ mod prefix;
 mod table;
 mod tally;
 
-pub use kind::Kind;
+pub use kind::PlaceKind;
 pub use place::Place;
 pub use prefix::{Prefix, PrefixLengths};
 pub use table::{Full, Places};

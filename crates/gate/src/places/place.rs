@@ -2,7 +2,7 @@
 
 use crate::connection::exchange::Activity;
 use crate::connection::state::ConnectionState;
-use crate::places::kind::Kind;
+use crate::places::kind::PlaceKind;
 use crate::places::prefix::Prefix;
 use crate::places::table::Places;
 use std::cell::{Cell, RefCell};
@@ -22,7 +22,7 @@ pub struct Place {
 pub(super) struct Seat {
     /// The slot of its prefix.
     pub slot: u32,
-    pub kind: Cell<Kind>,
+    pub kind: Cell<PlaceKind>,
     /// Its index among the places of its slot and kind.
     pub index: Cell<usize>,
     /// The connection gives way: it is counted no longer, and ends.
@@ -33,7 +33,7 @@ pub(super) struct Seat {
 }
 
 impl Seat {
-    pub fn new(slot: u32, kind: Kind) -> Rc<Self> {
+    pub fn new(slot: u32, kind: PlaceKind) -> Rc<Self> {
         Rc::new(Self {
             slot,
             kind: Cell::new(kind),
@@ -78,7 +78,7 @@ impl Place {
     }
 
     /// From now on the connection holds it as another kind.
-    pub fn change(&self, kind: Kind) {
+    pub fn change(&self, kind: PlaceKind) {
         self.places.change(&self.seat, kind);
     }
 

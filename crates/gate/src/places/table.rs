@@ -1,7 +1,7 @@
 //! The places of one core, by prefix and kind.
 
 use crate::places::allowance::Allowance;
-use crate::places::kind::{Group, Kind};
+use crate::places::kind::{Group, PlaceKind};
 use crate::places::place::{Place, Seat};
 use crate::places::prefix::{Prefix, PrefixLengths};
 use crate::places::tally::Tally;
@@ -41,7 +41,7 @@ struct Table {
 /// The places of one prefix.
 struct PrefixPlaces {
     prefix: Prefix,
-    seats: [Vec<Rc<Seat>>; Kind::COUNT],
+    seats: [Vec<Rc<Seat>>; PlaceKind::COUNT],
 }
 
 /// There is no room for a connection.
@@ -81,7 +81,7 @@ impl Places {
     }
 
     /// Whether there is a place for a connection, or one that gives way to it.
-    pub fn has_place(&self, prefix: Prefix, kind: Kind) -> bool {
+    pub fn has_place(&self, prefix: Prefix, kind: PlaceKind) -> bool {
         let table = self.table.borrow();
         let shortage = self.shortage(&table, kind);
         shortage.is_none_or(|group| self.gives_way(&table, prefix, kind, group).is_some())
@@ -90,7 +90,7 @@ impl Places {
     /// Whether a client of this prefix may begin a handshake with a ticket: there is a
     /// place, and not too many before have begun and not finished.
     pub fn may_prove(&self, prefix: Prefix) -> bool {
-        self.has_place(prefix, Kind::Unproven)
+        self.has_place(prefix, PlaceKind::Unproven)
             && self.allowance.borrow_mut().is_left(prefix, self.origin.elapsed())
     }
 
@@ -100,13 +100,13 @@ impl Places {
     ///
     /// # Errors
     /// There is no room, or not yet.
-    pub fn make_room(&self, prefix: Prefix, kind: Kind) -> Result<(), Full> {
+    pub fn make_room(&self, prefix: Prefix, kind: PlaceKind) -> Result<(), Full> {
         let mut table = self.table.borrow_mut();
         let Some(group) = self.shortage(&table, kind) else { return Ok(()) };
         let gives_way = self.gives_way(&table, prefix, kind, group);
         let (slot, group) = gives_way.ok_or(Full::ForThisPrefix)?;
         let seat = table.least(slot, group, &self.cursor).ok_or(Full::ForThisPrefix)?;
-        if seat.kind.get() == Kind::Queued {
+        if seat.kind.get() == PlaceKind::Queued {
             return Err(Full::UntilQueuedLeaves(table.prefixes[slot as usize].prefix));
         }
         table.unseat(&seat);
@@ -115,12 +115,12 @@ impl Places {
     }
 
     /// Takes a place for which room was made.
-    pub fn take(self: &Rc<Self>, prefix: Prefix, kind: Kind) -> Place {
+    pub fn take(self: &Rc<Self>, prefix: Prefix, kind: PlaceKind) -> Place {
         let seat = self.table.borrow_mut().seat(prefix, kind);
         self.counters.open.add(1);
         match kind {
-            Kind::FirstFlight => self.counters.in_first_flight.add(1),
-            Kind::Unproven => self.allowance.borrow_mut().begin(prefix, self.origin.elapsed()),
+            PlaceKind::FirstFlight => self.counters.in_first_flight.add(1),
+            PlaceKind::Unproven => self.allowance.borrow_mut().begin(prefix, self.origin.elapsed()),
             _ => {}
         }
         Place::new(self.clone(), seat)
@@ -133,18 +133,20 @@ impl Places {
     /// segments may be among them: so they may use half of the places whatever else is
     /// open, and the last sixteenth is for connections that send a ticket at once. Those
     /// may use half as well until their handshakes are finished.
-    fn shortage(&self, table: &Table, kind: Kind) -> Option<Group> {
+    fn shortage(&self, table: &Table, kind: PlaceKind) -> Option<Group> {
         let (most, open) = (self.most.get(), table.taken(Group::All));
         // One at least: the smallest gate serves hellos in two segments too.
         let half = (most / 2).max(1);
         match kind {
-            Kind::FirstFlight if table.taken(Group::FirstFlights) >= half => {
+            PlaceKind::FirstFlight if table.taken(Group::FirstFlights) >= half => {
                 Some(Group::FirstFlights)
             }
-            Kind::FirstFlight => (open >= most - most / 16).then_some(Group::Newcomers),
-            Kind::Unproven if table.taken(Group::Unproven) >= half => Some(Group::Unproven),
-            Kind::Unproven | Kind::Returning => (open >= most).then_some(Group::All),
-            Kind::Queued | Kind::New => (open >= most - most / 8).then_some(Group::Newcomers),
+            PlaceKind::FirstFlight => (open >= most - most / 16).then_some(Group::Newcomers),
+            PlaceKind::Unproven if table.taken(Group::Unproven) >= half => Some(Group::Unproven),
+            PlaceKind::Unproven | PlaceKind::Returning => (open >= most).then_some(Group::All),
+            PlaceKind::Queued | PlaceKind::New => {
+                (open >= most - most / 8).then_some(Group::Newcomers)
+            }
         }
     }
 
@@ -153,15 +155,15 @@ impl Places {
         &self,
         table: &Table,
         prefix: Prefix,
-        kind: Kind,
+        kind: PlaceKind,
         group: Group,
     ) -> Option<(u32, Group)> {
-        let found = |group| table.heavier(group, prefix).map(|slot| (slot, group));
+        let found = |group| table.larger_than(group, prefix).map(|slot| (slot, group));
         match (group, kind) {
             (Group::All, _) => found(Group::Newcomers).or_else(|| found(Group::All)),
             // Connections of active sessions do not give way to newcomers, unless one
             // prefix has most of all places.
-            (Group::Newcomers, Kind::Queued | Kind::New) => found(group).or_else(|| {
+            (Group::Newcomers, PlaceKind::Queued | PlaceKind::New) => found(group).or_else(|| {
                 let (slot, all) = found(Group::All)?;
                 let most = table.tally(all).count(slot) > self.most.get() / 2;
                 most.then_some((slot, all))
@@ -174,14 +176,14 @@ impl Places {
         self.table.borrow().prefixes[slot as usize].prefix
     }
 
-    pub(super) fn change(&self, seat: &Rc<Seat>, kind: Kind) {
+    pub(super) fn change(&self, seat: &Rc<Seat>, kind: PlaceKind) {
         let before = seat.kind.get();
-        match (before == Kind::FirstFlight, kind == Kind::FirstFlight) {
+        match (before == PlaceKind::FirstFlight, kind == PlaceKind::FirstFlight) {
             (true, false) => self.counters.in_first_flight.sub(1),
             (false, true) => self.counters.in_first_flight.add(1),
             _ => {}
         }
-        if (before, kind) == (Kind::Unproven, Kind::Returning) {
+        if (before, kind) == (PlaceKind::Unproven, PlaceKind::Returning) {
             let prefix = self.prefix_at(seat.slot);
             self.allowance.borrow_mut().finish(prefix, self.origin.elapsed());
         }
@@ -193,7 +195,7 @@ impl Places {
 
     pub(super) fn leave(&self, seat: &Rc<Seat>) {
         self.counters.open.sub(1);
-        if seat.kind.get() == Kind::FirstFlight {
+        if seat.kind.get() == PlaceKind::FirstFlight {
             self.counters.in_first_flight.sub(1);
         }
         if !seat.displaced.get() {
@@ -213,11 +215,11 @@ impl Table {
 
     /// The slot with the most places of a group, if these are at least two more than those
     /// of this prefix: with one more, the two would take the place from each other.
-    fn heavier(&self, group: Group, prefix: Prefix) -> Option<u32> {
+    fn larger_than(&self, group: Group, prefix: Prefix) -> Option<u32> {
         let tally = self.tally(group);
-        let heaviest = tally.heaviest()?;
+        let largest = tally.largest()?;
         let own = self.slots.get(&prefix).map_or(0, |slot| tally.count(*slot));
-        (tally.count(heaviest) >= own + 2).then_some(heaviest)
+        (tally.count(largest) >= own + 2).then_some(largest)
     }
 
     /// Of the places of a slot in a group, the one that gives way: of the first kind, and
@@ -233,7 +235,7 @@ impl Table {
     }
 
     /// Seats a connection.
-    fn seat(&mut self, prefix: Prefix, kind: Kind) -> Rc<Seat> {
+    fn seat(&mut self, prefix: Prefix, kind: PlaceKind) -> Rc<Seat> {
         let slot = match self.slots.get(&prefix) {
             Some(slot) => *slot,
             None => self.open_slot(prefix),
@@ -260,7 +262,7 @@ impl Table {
         }
     }
 
-    fn change(&mut self, seat: &Rc<Seat>, kind: Kind) {
+    fn change(&mut self, seat: &Rc<Seat>, kind: PlaceKind) {
         let (slot, before) = (seat.slot, seat.kind.get());
         self.take_out(seat);
         self.put_in(seat, kind);
@@ -283,7 +285,7 @@ impl Table {
         slot
     }
 
-    fn put_in(&mut self, seat: &Rc<Seat>, kind: Kind) {
+    fn put_in(&mut self, seat: &Rc<Seat>, kind: PlaceKind) {
         let seats = &mut self.prefixes[seat.slot as usize].seats[kind as usize];
         seat.index.set(seats.len());
         seats.push(seat.clone());

@@ -36,7 +36,7 @@ impl Tally {
     }
 
     /// A slot with the highest count; `None` if all are 0.
-    pub fn heaviest(&self) -> Option<u32> {
+    pub fn largest(&self) -> Option<u32> {
         self.first.get(self.highest).copied().filter(|slot| *slot != NONE)
     }
 
@@ -106,12 +106,12 @@ mod tests {
     #[test]
     fn without_counts_no_slot_is_the_heaviest() {
         let mut tally = Tally::default();
-        assert_eq!(tally.heaviest(), None);
+        assert_eq!(tally.largest(), None);
         tally.add(3);
-        assert_eq!((tally.heaviest(), tally.count(3), tally.sum()), (Some(3), 1, 1));
+        assert_eq!((tally.largest(), tally.count(3), tally.sum()), (Some(3), 1, 1));
         tally.sub(3);
         tally.sub(3);
-        assert_eq!((tally.heaviest(), tally.count(3), tally.sum()), (None, 0, 0));
+        assert_eq!((tally.largest(), tally.count(3), tally.sum()), (None, 0, 0));
     }
 
     proptest! {
@@ -128,7 +128,7 @@ mod tests {
                     *count = count.saturating_sub(1);
                 }
                 let highest = counts.iter().copied().max().filter(|count| *count > 0);
-                prop_assert_eq!(tally.heaviest().map(|slot| tally.count(slot)), highest);
+                prop_assert_eq!(tally.largest().map(|slot| tally.count(slot)), highest);
                 prop_assert_eq!(tally.sum(), counts.iter().sum::<usize>());
                 for (slot, count) in counts.iter().enumerate() {
                     prop_assert_eq!(tally.count(slot as u32), *count);

@@ -3,7 +3,8 @@
 
 use crate::telemetry::durations::DurationBucket;
 use crate::telemetry::labels::{
-    Bucket, By, Class, End, Kind, Malformed, OTHER_PROTOCOLS, StatusCode, TicketFate, UpstreamFault,
+    Bucket, By, Class, End, HandshakeKind, Malformed, OTHER_PROTOCOLS, StatusCode, TicketResult,
+    UpstreamFault,
 };
 use crate::telemetry::troubles::Troubles;
 use std::sync::Arc;
@@ -38,10 +39,10 @@ impl Count {
 
 type Scalar<T> = T;
 type PerClass<T> = By<Class, T, { Class::COUNT }>;
-type PerKind<T> = By<Kind, T, { Kind::COUNT }>;
+type PerHandshakeKind<T> = By<HandshakeKind, T, { HandshakeKind::COUNT }>;
 type PerBucket<T> = By<Bucket, T, { Bucket::COUNT }>;
 type PerEnd<T> = By<End, T, { End::COUNT }>;
-type PerFate<T> = By<TicketFate, T, { TicketFate::COUNT }>;
+type PerTicketResult<T> = By<TicketResult, T, { TicketResult::COUNT }>;
 type PerProtocol<T> = By<OtherProtocol, T, { OTHER_PROTOCOLS.len() }>;
 type PerFault<T> = By<UpstreamFault, T, { UpstreamFault::COUNT }>;
 /// One value for each part that may be malformed.
@@ -121,9 +122,9 @@ counters! {
     /// Bytes of hellos, and of plain HTTP requests, held now.
     holding_bytes: Scalar,
     /// Handshakes finished.
-    handshakes_ok: PerKind,
+    handshakes_ok: PerHandshakeKind,
     /// Handshakes failed or late, by the kind that was expected.
-    handshakes_failed: PerKind,
+    handshakes_failed: PerHandshakeKind,
     /// Handshakes finished.
     handshakes_by_class: PerClass,
     /// Plain HTTP connections admitted, which have no handshake.
@@ -144,7 +145,7 @@ counters! {
     /// Why connections ended.
     ends: PerEnd,
     /// What became of tickets.
-    tickets: PerFate,
+    tickets: PerTicketResult,
     /// What arrived on the TLS port and was not TLS.
     not_tls: PerProtocol,
     /// Errors of `accept`, such as too many open files.

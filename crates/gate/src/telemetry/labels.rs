@@ -108,7 +108,7 @@ labels! {
     }
 
     /// The kind of a TLS handshake.
-    pub enum Kind {
+    pub enum HandshakeKind {
         /// With a signature by the certificate's key.
         Full = "full",
         /// From a ticket.
@@ -208,7 +208,7 @@ labels! {
     }
 
     /// What became of the ticket in a hello.
-    pub enum TicketFate {
+    pub enum TicketResult {
         /// Opened, and rustls will resume from it.
         Good = "good",
         /// Sealed by none of the gate's keys.

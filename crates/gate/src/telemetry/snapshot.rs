@@ -115,7 +115,7 @@ pub struct Snapshot {
     pub connections_ended: Vec<(&'static str, u64)>,
     /// What became of the tickets that were shown (`good`, `foreign`, `expired`,
     /// `unfit`, `too_many`, `over_rate`, `over_connections`,
-    /// `unproven`, `copied`): each fate once.
+    /// `unproven`, `copied`): each result once.
     #[serde(serialize_with = "as_object")]
     pub tickets: Vec<(&'static str, u64)>,
     /// What arrived on the TLS port and was not TLS, by what it looks like

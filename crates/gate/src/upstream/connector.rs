@@ -7,7 +7,7 @@ use crate::http::request_body::RequestBody;
 use crate::socket;
 use crate::upstream::error::ConnectError;
 use crate::upstream::responses::Responses;
-use crate::upstream::unacked::{OverTcp, Probe};
+use crate::upstream::unacked::{OverTcp, UnackedMeter};
 use crate::upstream::watched::WatchedSocket;
 use hyper::client::conn::http1::{Builder, Connection, SendRequest};
 use hyper_util::rt::TokioIo;
@@ -72,12 +72,12 @@ impl Connector {
     /// It was refused, broke, or was not open in time.
     pub async fn connect(&self) -> Result<UpstreamConnection, ConnectError> {
         let socket = self.open_in_time().await?;
-        let (responses, probe) = (Responses::new(self.limits), Rc::<Probe>::default());
-        let socket = WatchedSocket::new(socket, responses.clone(), probe.clone());
+        let (responses, unacked) = (Responses::new(self.limits), Rc::<UnackedMeter>::default());
+        let socket = WatchedSocket::new(socket, responses.clone(), unacked.clone());
         let socket = TokioIo::new(socket);
         let (sender, connection) =
             self.builder.handshake(socket).await.map_err(ConnectError::Http)?;
-        Ok(UpstreamConnection { sender, connection, probe, responses, ended: false })
+        Ok(UpstreamConnection { sender, connection, unacked, responses, ended: false })
     }
 
     /// Whether the upstream can be reached: opens a connection, TLS included, and closes it.
@@ -157,7 +157,7 @@ pub struct UpstreamConnection {
     pub sender: SendRequest<RequestBody>,
     connection: Connection<TokioIo<WatchedSocket<UpstreamSocket>>, RequestBody>,
     /// Tells what the upstream has not acknowledged.
-    pub probe: Rc<Probe>,
+    pub unacked: Rc<UnackedMeter>,
     responses: Responses,
     ended: bool,
 }

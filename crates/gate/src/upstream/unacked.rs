@@ -1,5 +1,5 @@
 //! What the upstream has not acknowledged yet of what was sent to it: whether it still
-//! reads an upload. The HTTP library owns the socket, so the number is looked up when the
+//! reads an upload. The HTTP library owns the socket, so the number is measured when the
 //! library finds that the socket accepts no more.
 
 use crate::socket;
@@ -9,23 +9,23 @@ use tokio::net::TcpStream;
 
 /// Asks a [`WatchedSocket`](crate::upstream::watched::WatchedSocket).
 #[derive(Debug, Default)]
-pub struct Probe {
+pub struct UnackedMeter {
     due: Cell<bool>,
     found: Cell<Option<u64>>,
 }
 
-impl Probe {
-    /// Demands a look when the socket next accepts no more.
+impl UnackedMeter {
+    /// Demands a measurement when the socket next accepts no more.
     pub fn demand(&self) {
         self.due.set(true);
     }
 
-    /// The bytes that were not acknowledged at a look since the last call.
+    /// The bytes that were not acknowledged at a measurement since the last call.
     pub fn take(&self) -> Option<u64> {
         self.found.take()
     }
 
-    /// Looks, if that is demanded and the socket accepted no more.
+    /// Measures, if that is demanded and the socket accepted no more.
     pub fn note<T>(&self, polled: &Poll<T>, socket: &TcpStream) {
         if polled.is_pending() && self.due.take() {
             self.found.set(Some(socket::unacknowledged(socket)));

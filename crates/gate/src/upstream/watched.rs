@@ -1,8 +1,8 @@
-//! A socket to the upstream as the HTTP library sees it: its responses are checked, and a
-//! look at what it has not acknowledged can be demanded.
+//! A socket to the upstream as the HTTP library sees it: its responses are checked, and
+//! a measurement of what it has not acknowledged can be demanded.
 
 use crate::upstream::responses::Responses;
-use crate::upstream::unacked::{OverTcp, Probe};
+use crate::upstream::unacked::{OverTcp, UnackedMeter};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -13,13 +13,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 pub struct WatchedSocket<S> {
     socket: S,
     responses: Responses,
-    probe: Rc<Probe>,
+    unacked: Rc<UnackedMeter>,
 }
 
 impl<S> WatchedSocket<S> {
-    /// Checks what is read from the socket, and answers the probe.
-    pub fn new(socket: S, responses: Responses, probe: Rc<Probe>) -> Self {
-        Self { socket, responses, probe }
+    /// Checks what is read from the socket, and measures what is not acknowledged.
+    pub fn new(socket: S, responses: Responses, unacked: Rc<UnackedMeter>) -> Self {
+        Self { socket, responses, unacked }
     }
 }
 
@@ -43,7 +43,7 @@ impl<S: AsyncWrite + OverTcp + Unpin> AsyncWrite for WatchedSocket<S> {
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.socket).poll_write(cx, buf);
-        self.probe.note(&polled, self.socket.tcp());
+        self.unacked.note(&polled, self.socket.tcp());
         polled
     }
 
@@ -53,7 +53,7 @@ impl<S: AsyncWrite + OverTcp + Unpin> AsyncWrite for WatchedSocket<S> {
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.socket).poll_write_vectored(cx, bufs);
-        self.probe.note(&polled, self.socket.tcp());
+        self.unacked.note(&polled, self.socket.tcp());
         polled
     }
 
@@ -63,7 +63,7 @@ impl<S: AsyncWrite + OverTcp + Unpin> AsyncWrite for WatchedSocket<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let polled = Pin::new(&mut self.socket).poll_flush(cx);
-        self.probe.note(&polled, self.socket.tcp());
+        self.unacked.note(&polled, self.socket.tcp());
         polled
     }
 

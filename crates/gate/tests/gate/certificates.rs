@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tidegate_gate::Gate;
 use tidegate_gate::config::Config;
-use tidegate_gate::telemetry::labels::{Class, TicketFate};
+use tidegate_gate::telemetry::labels::{Class, TicketResult};
 
 /// Writes a certificate for these names and its key, ECDSA or RSA. Returns it as DER.
 fn issue(folder: &Path, file: &str, names: &[&str], rsa: bool) -> Vec<u8> {
@@ -104,7 +104,7 @@ fn a_ticket_for_one_name_resumes_for_no_other() {
         let before = gate.totals();
         assert_eq!(visit(&gate, &customer, "b.test"), (b.clone(), Full), "{version:?}");
         let after = gate.totals();
-        let unfit = TicketFate::Unfit;
+        let unfit = TicketResult::Unfit;
         assert_eq!(after.tickets[unfit] - before.tickets[unfit], 1);
         assert_eq!(after.admitted[Class::New] - before.admitted[Class::New], 1);
     }

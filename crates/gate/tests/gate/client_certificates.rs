@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidegate_gate::Gate;
 use tidegate_gate::config::Config;
-use tidegate_gate::telemetry::labels::{Class, TicketFate};
+use tidegate_gate::telemetry::labels::{Class, TicketResult};
 
 /// An authority, whose certificate is in a file.
 struct Authority {
@@ -183,7 +183,7 @@ fn a_ticket_from_before_certificates_were_required_is_no_way_in() {
             let was = gate.totals();
             assert_eq!(visit(&gate, &customer), None, "{before} {version:?}");
             let totals = gate.totals();
-            assert_eq!(totals.tickets[TicketFate::Unfit] - was.tickets[TicketFate::Unfit], 1);
+            assert_eq!(totals.tickets[TicketResult::Unfit] - was.tickets[TicketResult::Unfit], 1);
             assert_eq!(totals.admitted[Class::Returning], was.admitted[Class::Returning]);
         }
     }

@@ -6,7 +6,7 @@ use rustls::{AlertDescription, ClientConfig, ClientConnection};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
-use tidegate_gate::telemetry::labels::{End, Kind};
+use tidegate_gate::telemetry::labels::{End, HandshakeKind};
 
 fn exchange(gate: &tidegate_gate::Gate, bytes: &[u8]) -> Vec<u8> {
     let mut socket = TcpStream::connect(gate.address()).unwrap();
@@ -114,7 +114,7 @@ fn a_hello_that_the_certificate_cannot_sign_for_uses_no_admission() {
         assert_eq!(exchange(&gate, &hello), alert(AlertDescription::HandshakeFailure));
     }
     let totals = gate.totals();
-    assert_eq!(totals.handshakes_failed[Kind::Full], 2);
+    assert_eq!(totals.handshakes_failed[HandshakeKind::Full], 2);
     assert_eq!((totals.admitted.values(), totals.refused.values()), (&[0, 0], &[0, 0]));
     assert_eq!(gate.snapshot().control.unwrap().budget, Some(1), "nothing is used up");
     assert_eq!(get(&mut connect(&gate, &any_client()), "/").unwrap().text(), "hello");
@@ -194,7 +194,7 @@ fn a_client_without_a_common_protocol_gets_an_alert() {
     config.alpn_protocols = vec![b"h2".to_vec()];
     let error = get(&mut connect(&gate, &std::sync::Arc::new(config)), "/").unwrap_err();
     assert!(error.to_string().contains("NoApplicationProtocol"), "{error}");
-    counted(&gate, "failed", |totals| totals.handshakes_failed[Kind::Full] == 1);
+    counted(&gate, "failed", |totals| totals.handshakes_failed[HandshakeKind::Full] == 1);
 }
 
 #[test]

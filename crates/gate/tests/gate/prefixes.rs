@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate_gate::Gate;
-use tidegate_gate::telemetry::labels::{Class, End, TicketFate};
+use tidegate_gate::telemetry::labels::{Class, End, TicketResult};
 
 /// The address that takes what it can.
 const FLOOD: u8 = 1;
@@ -256,7 +256,7 @@ fn sessions_of_one_address_that_hold_every_place_give_way() {
     assert!(served(&gate, 3, &any_client()).is_some());
     assert!(served(&gate, 4, &any_client()).is_some());
     assert_eq!(get(&mut back, "/").unwrap().text(), "hello");
-    assert_eq!(gate.totals().tickets[TicketFate::Unproven], 0);
+    assert_eq!(gate.totals().tickets[TicketResult::Unproven], 0);
 }
 
 #[test]

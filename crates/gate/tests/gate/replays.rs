@@ -9,7 +9,7 @@ use std::io::{BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use tidegate_gate::Gate;
-use tidegate_gate::telemetry::labels::{Class, End, Kind, TicketFate};
+use tidegate_gate::telemetry::labels::{Class, End, HandshakeKind, TicketResult};
 
 const VERSIONS: [&SupportedProtocolVersion; 2] = [&rustls::version::TLS12, &rustls::version::TLS13];
 
@@ -72,7 +72,7 @@ fn replayed_hellos_use_nothing_of_the_sessions_rate() {
             assert_eq!(get(&mut back, "/").unwrap().text(), "hello");
             assert_eq!(kind(&back), Resumed, "{version:?}");
         }
-        assert_eq!(gate.totals().tickets[TicketFate::OverRate], 0);
+        assert_eq!(gate.totals().tickets[TicketResult::OverRate], 0);
     }
 }
 
@@ -89,7 +89,7 @@ fn a_replayed_hello_neither_begins_nor_ends_a_session() {
         for copy in 0..3 {
             drain(send_hello(&gate, &changed(&recorded, copy)));
         }
-        counted(&gate, "failed", |totals| totals.handshakes_failed[Kind::Resumed] == 3);
+        counted(&gate, "failed", |totals| totals.handshakes_failed[HandshakeKind::Resumed] == 3);
         assert_eq!(gate.snapshot().sessions_active, 1, "{version:?}");
     }
 }
@@ -124,7 +124,7 @@ fn a_session_has_a_limit_of_open_connections_beyond_which_it_is_new() {
             assert_eq!(kind(&connection), expected, "{version:?}");
             open.push(connection);
         }
-        assert_eq!(gate.totals().tickets[TicketFate::OverConnections], 1);
+        assert_eq!(gate.totals().tickets[TicketResult::OverConnections], 1);
         drop(open);
         counted(&gate, "closed", |totals| totals.open == 0);
         let mut back = connect(&gate, &config);
@@ -140,7 +140,7 @@ fn of_handshakes_that_finish_together_as_many_are_served_as_the_session_may_have
     let config = customer(&gate, &rustls::version::TLS12);
     // All hellos first: each has the ticket of the first connection.
     let begun: Vec<_> = (0..3).map(|_| return_recorded(&gate, &config).0).collect();
-    counted(&gate, "recognized", |totals| totals.tickets[TicketFate::Good] == 3);
+    counted(&gate, "recognized", |totals| totals.tickets[TicketResult::Good] == 3);
     let served = begun.into_iter().map(|mut back| get(&mut back, "/").is_ok());
     assert_eq!(served.filter(|served| *served).count(), 1);
     counted(&gate, "closed", |totals| totals.ends[End::SessionLimit] == 2);
@@ -160,7 +160,7 @@ fn an_exact_copy_of_a_hello_is_closed_without_a_handshake() {
         }
         let after = gate.totals();
         assert_eq!(after.handshakes_by_class.values(), before.handshakes_by_class.values());
-        assert_eq!((after.ends[End::CopiedHello], after.tickets[TicketFate::Copied]), (5, 5));
+        assert_eq!((after.ends[End::CopiedHello], after.tickets[TicketResult::Copied]), (5, 5));
         assert_eq!(after.admitted, before.admitted);
         assert_eq!(get(&mut first, "/").unwrap().text(), "hello");
     }
@@ -178,7 +178,7 @@ fn after_many_unfinished_handshakes_tickets_from_the_address_are_new() {
         copied[11..15].copy_from_slice(&random.to_be_bytes());
         random += 1;
         drop(send_hello(&gate, &copied));
-        gate.totals().tickets[TicketFate::Unproven] > 0
+        gate.totals().tickets[TicketResult::Unproven] > 0
     });
     assert!(gate.totals().admitted[Class::Returning] > 100);
     assert_eq!(get(&mut first, "/").unwrap().text(), "hello");

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use tidegate_gate::telemetry::labels::{Class, Kind, TicketFate};
+use tidegate_gate::telemetry::labels::{Class, HandshakeKind, TicketResult};
 
 #[test]
 fn a_customer_who_returns_resumes_with_both_versions() {
@@ -27,7 +27,11 @@ fn a_customer_who_returns_resumes_with_both_versions() {
         let after = gate.totals();
         assert_eq!(after.admitted[Class::New] - before.admitted[Class::New], 1);
         assert_eq!(after.admitted[Class::Returning] - before.admitted[Class::Returning], 3);
-        assert_eq!(after.handshakes_ok[Kind::Resumed] - before.handshakes_ok[Kind::Resumed], 3);
+        assert_eq!(
+            after.handshakes_ok[HandshakeKind::Resumed]
+                - before.handshakes_ok[HandshakeKind::Resumed],
+            3
+        );
     }
 }
 
@@ -43,7 +47,7 @@ fn another_gates_ticket_gets_a_full_handshake_as_new() {
         assert_eq!(kind(&foreign), Full);
         let after = other.totals();
         assert_eq!(after.admitted[Class::New] - before.admitted[Class::New], 1);
-        assert_eq!(after.tickets[TicketFate::Foreign] - before.tickets[TicketFate::Foreign], 1);
+        assert_eq!(after.tickets[TicketResult::Foreign] - before.tickets[TicketResult::Foreign], 1);
     }
 }
 
@@ -77,9 +81,9 @@ fn a_session_that_connects_above_its_rate_is_new() {
     }
     // The fourth begins a session of its own, which the fifth continues.
     assert_eq!(kinds, [Full, Resumed, Resumed, Full, Resumed]);
-    assert_eq!(gate.totals().tickets[TicketFate::OverRate], 1);
+    assert_eq!(gate.totals().tickets[TicketResult::OverRate], 1);
     let shown = gate.snapshot().tickets;
-    assert_eq!(shown.len(), TicketFate::ALL.len());
+    assert_eq!(shown.len(), TicketResult::ALL.len());
     assert!(shown.contains(&("good", 3)) && shown.contains(&("over_rate", 1)), "{shown:?}");
 }
 
@@ -135,7 +139,7 @@ fn a_hello_with_more_identities_than_the_limit_is_new_and_gets_a_full_handshake(
         let mut answer = [0; 6];
         socket.read_exact(&mut answer).unwrap();
         let after = gate.totals();
-        let many = TicketFate::TooMany;
+        let many = TicketResult::TooMany;
         assert_eq!(after.admitted[class] - before.admitted[class], 1, "{more}");
         assert_eq!(
             after.tickets[many] - before.tickets[many],

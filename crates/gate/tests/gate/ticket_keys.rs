@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tidegate_gate::Gate;
 use tidegate_gate::config::Config;
-use tidegate_gate::telemetry::labels::{Class, TicketFate};
+use tidegate_gate::telemetry::labels::{Class, TicketResult};
 
 /// A gate with its ticket keys in a file, that admits no new sessions if `full`.
 fn gate_with_keys(keys: &Path, full: bool) -> Gate {
@@ -43,7 +43,7 @@ fn a_session_continues_after_a_restart_also_where_no_new_one_is_admitted() {
         let totals = after.totals();
         assert_eq!(totals.admitted[Class::Returning], 3);
         assert_eq!(totals.admitted[Class::New], was);
-        assert_eq!(totals.tickets[TicketFate::Good], 3);
+        assert_eq!(totals.tickets[TicketResult::Good], 3);
         assert_eq!(after.snapshot().sessions_started, was, "it is no new session");
     }
 }

@@ -134,10 +134,10 @@ fn a_body_that_waits_for_the_upstream_needs_no_rate_and_ends_with_its_fault() {
     assert_eq!(state.deadline() - requested, hour + 10 * SECOND);
     assert_eq!(state.expire(false), Expiry::Close(End::BodyDeadline), "the customer's");
     state.exchange.upload().pass(1, requested + hour);
-    assert_eq!(state.expire(false), Expiry::Look);
-    assert_eq!(state.expire(true), Expiry::Look, "there was nothing to be seen");
+    assert_eq!(state.expire(false), Expiry::Measure);
+    assert_eq!(state.expire(true), Expiry::Measure, "there was nothing to be seen");
     assert_eq!(state.deadline() - requested, hour + 10 * SECOND);
-    assert_eq!(state.expire(false), Expiry::Look);
+    assert_eq!(state.expire(false), Expiry::Measure);
     assert_eq!(state.expire(true), Expiry::Answer);
     assert_eq!(state.exchange.upstream_late(), Some(UpstreamFault::Stalled));
     assert_eq!(counters.given_up.get(), 0, "it was not with the upstream yet");
@@ -148,16 +148,21 @@ fn an_upstream_that_reads_slowly_is_not_late() {
     let state = ConnectionState::new(Class::New, deadlines(64), Arc::default(), Instant::now());
     let requested = state.request(true).begun();
     state.exchange.upload_progress(4_000_000);
-    // The first look is the base of the next one.
-    for rest in [4_000_000, 3_000_000, 2_000_000, 1] {
+    // The first measurement is the base of the next one.
+    for unacknowledged in [4_000_000, 3_000_000, 2_000_000, 1] {
         state.exchange.set_progress(requested);
-        assert_eq!(state.expire(false), Expiry::Look);
-        assert!(state.exchange.take_upload_look() && !state.exchange.take_upload_look());
-        state.exchange.upload_rest(rest);
-        assert!(rest == 4_000_000 || state.deadline() >= clock::now() + 9 * SECOND, "{rest}");
+        assert_eq!(state.expire(false), Expiry::Measure);
+        assert!(
+            state.exchange.take_upload_measurement() && !state.exchange.take_upload_measurement()
+        );
+        state.exchange.upload_measured(unacknowledged);
+        assert!(
+            unacknowledged == 4_000_000 || state.deadline() >= clock::now() + 9 * SECOND,
+            "{unacknowledged}"
+        );
     }
-    assert_eq!(state.expire(false), Expiry::Look);
-    state.exchange.upload_rest(1);
+    assert_eq!(state.expire(false), Expiry::Measure);
+    state.exchange.upload_measured(1);
     assert_eq!(state.expire(true), Expiry::Answer);
 }
 
@@ -185,18 +190,18 @@ fn a_silent_upstream_ends_a_response_unless_it_is_a_stream_of_events() {
 }
 
 #[test]
-fn a_response_that_waits_for_the_customer_ends_only_after_a_look() {
+fn a_response_that_waits_for_the_customer_ends_only_after_a_measurement() {
     let (state, _) = responding(true);
     state.bytes_sent(1_000);
     state.send_waits(|| 1_000);
     assert!(state.deadline() < clock::now() + 16 * SECOND, "a stream waits no longer");
-    assert_eq!(state.expire(false), Expiry::Look);
-    let looked = Cell::new(false);
+    assert_eq!(state.expire(false), Expiry::Measure);
+    let measured = Cell::new(false);
     state.send_waits(|| {
-        looked.set(true);
+        measured.set(true);
         1_000
     });
-    assert!(looked.get());
+    assert!(measured.get());
     assert_eq!(state.expire(true), Expiry::Close(End::BodyDeadline));
 }
 
@@ -208,12 +213,12 @@ fn a_customer_who_still_reads_the_last_response_is_not_idle() {
     state.flushed();
     assert_eq!(state.activity(), Activity::Idle);
     assert!(state.deadline() <= clock::now() + SECOND);
-    assert_eq!(state.expire(false), Expiry::Look);
-    assert!(state.look_due());
-    state.rest(600);
-    assert!(!state.look_due() && state.deadline() > clock::now() + 14 * SECOND);
-    assert_eq!(state.expire(false), Expiry::Look);
-    state.rest(0);
+    assert_eq!(state.expire(false), Expiry::Measure);
+    assert!(state.measurement_due());
+    state.measured(600);
+    assert!(!state.measurement_due() && state.deadline() > clock::now() + 14 * SECOND);
+    assert_eq!(state.expire(false), Expiry::Measure);
+    state.measured(0);
     assert!(state.deadline() <= clock::now() + SECOND, "now the customer may think");
     assert_eq!(state.expire(true), Expiry::Close(End::Idle));
 }

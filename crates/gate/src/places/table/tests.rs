@@ -11,12 +11,12 @@ fn prefix(n: u8) -> Prefix {
     PrefixLengths { ipv4: 24, ipv6: 56 }.prefix_of([10, 0, n, 1].into())
 }
 
-fn take(places: &Rc<Places>, n: u8, kind: Kind) -> Result<Place, Full> {
+fn take(places: &Rc<Places>, n: u8, kind: PlaceKind) -> Result<Place, Full> {
     places.make_room(prefix(n), kind).map(|()| places.take(prefix(n), kind))
 }
 
 /// Places of one kind that a prefix takes until there is none.
-fn fill(places: &Rc<Places>, n: u8, kind: Kind) -> Vec<Place> {
+fn fill(places: &Rc<Places>, n: u8, kind: PlaceKind) -> Vec<Place> {
     std::iter::from_fn(|| take(places, n, kind).ok()).collect()
 }
 
@@ -31,9 +31,9 @@ fn ended(of: &[Place]) -> usize {
 #[test]
 fn one_prefix_alone_may_take_all_that_its_kinds_may() {
     let places = places(32);
-    let unknown = fill(&places, 1, Kind::FirstFlight);
-    let new = fill(&places, 1, Kind::New);
-    let unproven = fill(&places, 1, Kind::Unproven);
+    let unknown = fill(&places, 1, PlaceKind::FirstFlight);
+    let new = fill(&places, 1, PlaceKind::New);
+    let unproven = fill(&places, 1, PlaceKind::Unproven);
     assert_eq!((unknown.len(), new.len(), unproven.len()), (16, 12, 4));
     assert_eq!(ended(&unknown) + ended(&new) + ended(&unproven), 0);
 }
@@ -41,16 +41,16 @@ fn one_prefix_alone_may_take_all_that_its_kinds_may() {
 #[test]
 fn a_place_is_free_again_when_it_is_left_or_given_up() {
     let places = places(8);
-    let mut taken = fill(&places, 1, Kind::New);
+    let mut taken = fill(&places, 1, PlaceKind::New);
     assert_eq!(taken.len(), 7);
-    let other = take(&places, 2, Kind::New).unwrap();
+    let other = take(&places, 2, PlaceKind::New).unwrap();
     assert_eq!(ended(&taken), 1);
     // The connection that gives way is open until its task has run.
     assert_eq!(places.counters.open.get(), 8);
     taken.retain(|place| !has_ended(place));
     assert_eq!(places.counters.open.get(), 7);
     drop(other);
-    assert!(take(&places, 1, Kind::New).is_ok());
+    assert!(take(&places, 1, PlaceKind::New).is_ok());
     drop(taken);
     let table = places.table.borrow();
     assert_eq!((table.slots.len(), table.taken(Group::All)), (0, 0));
@@ -59,11 +59,11 @@ fn a_place_is_free_again_when_it_is_left_or_given_up() {
 #[test]
 fn newcomers_make_others_equal_to_themselves_and_no_less() {
     let places = places(16);
-    let flood = fill(&places, 1, Kind::New);
-    let crowd = fill(&places, 2, Kind::New);
+    let flood = fill(&places, 1, PlaceKind::New);
+    let crowd = fill(&places, 2, PlaceKind::New);
     assert_eq!((flood.len() - ended(&flood), crowd.len()), (7, 7));
-    assert!(fill(&places, 1, Kind::New).is_empty());
-    assert_eq!(fill(&places, 3, Kind::New).len(), 4);
+    assert!(fill(&places, 1, PlaceKind::New).is_empty());
+    assert_eq!(fill(&places, 3, PlaceKind::New).len(), 4);
 }
 
 #[test]
@@ -71,40 +71,40 @@ fn active_sessions_give_way_to_newcomers_only_where_a_prefix_has_more_than_half(
     let places = places(16);
     let returning: Vec<_> = (0..8)
         .map(|_| {
-            let place = take(&places, 1, Kind::Unproven).unwrap();
-            place.change(Kind::Returning);
+            let place = take(&places, 1, PlaceKind::Unproven).unwrap();
+            place.change(PlaceKind::Returning);
             place
         })
         .collect();
-    let _more: Vec<_> = (3..9).map(|n| take(&places, n, Kind::New).unwrap()).collect();
-    assert!(!places.has_place(prefix(2), Kind::Queued));
-    assert_eq!(take(&places, 2, Kind::Queued).err(), Some(Full::ForThisPrefix));
-    let ninth = take(&places, 1, Kind::Unproven).unwrap();
-    ninth.change(Kind::Returning);
-    let _newcomer = take(&places, 2, Kind::Queued).unwrap();
+    let _more: Vec<_> = (3..9).map(|n| take(&places, n, PlaceKind::New).unwrap()).collect();
+    assert!(!places.has_place(prefix(2), PlaceKind::Queued));
+    assert_eq!(take(&places, 2, PlaceKind::Queued).err(), Some(Full::ForThisPrefix));
+    let ninth = take(&places, 1, PlaceKind::Unproven).unwrap();
+    ninth.change(PlaceKind::Returning);
+    let _newcomer = take(&places, 2, PlaceKind::Queued).unwrap();
     assert_eq!(ended(&returning) + ended(&[ninth]), 1);
 }
 
 #[test]
 fn a_customer_who_returns_to_a_full_gate_displaces_a_newcomer_first() {
     let places = places(16);
-    let new: Vec<_> = (0..10).map(|_| take(&places, 1, Kind::New).unwrap()).collect();
-    let active = fill(&places, 2, Kind::Unproven);
-    active.iter().for_each(|place| place.change(Kind::Returning));
+    let new: Vec<_> = (0..10).map(|_| take(&places, 1, PlaceKind::New).unwrap()).collect();
+    let active = fill(&places, 2, PlaceKind::Unproven);
+    active.iter().for_each(|place| place.change(PlaceKind::Returning));
     assert_eq!(active.len(), 6 + 2, "two newcomers gave way");
-    let _back = take(&places, 3, Kind::Unproven).unwrap();
+    let _back = take(&places, 3, PlaceKind::Unproven).unwrap();
     assert_eq!((ended(&new), ended(&active)), (3, 0));
 }
 
 #[test]
 fn those_that_wait_in_the_queue_are_named_and_stay_until_they_leave() {
     let places = places(8);
-    let mut queued = fill(&places, 1, Kind::Queued);
-    assert!(places.has_place(prefix(2), Kind::Queued));
-    let full = take(&places, 2, Kind::Queued).err();
+    let mut queued = fill(&places, 1, PlaceKind::Queued);
+    assert!(places.has_place(prefix(2), PlaceKind::Queued));
+    let full = take(&places, 2, PlaceKind::Queued).err();
     assert_eq!((full, ended(&queued)), (Some(Full::UntilQueuedLeaves(prefix(1))), 0));
     queued.pop();
-    assert!(take(&places, 2, Kind::Queued).is_ok());
+    assert!(take(&places, 2, PlaceKind::Queued).is_ok());
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn the_connection_whose_end_loses_least_gives_way() {
         delivery: DeliveryLimits { pause: second, rate: 0 },
         response: second,
     };
-    let taken = fill(&places, 1, Kind::New);
+    let taken = fill(&places, 1, PlaceKind::New);
     let states: Vec<_> = taken
         .iter()
         .map(|place| {
@@ -139,7 +139,7 @@ fn the_connection_whose_end_loses_least_gives_way() {
     for (n, state) in states.iter().enumerate().filter(|(n, _)| *n != 4) {
         state.request(n % 2 == 0);
     }
-    let _other = take(&places, 2, Kind::New).unwrap();
+    let _other = take(&places, 2, PlaceKind::New).unwrap();
     assert!(has_ended(&taken[4]), "the only one without a request");
 }
 
@@ -153,7 +153,7 @@ proptest! {
     ) {
         let places = places(most);
         let mut open: Vec<(u8, Place)> = Vec::new();
-        let kinds = [Kind::FirstFlight, Kind::Unproven, Kind::Queued, Kind::New];
+        let kinds = [PlaceKind::FirstFlight, PlaceKind::Unproven, PlaceKind::Queued, PlaceKind::New];
         for (n, what, index) in steps {
             let count = |of: u8, open: &[(u8, Place)]| open.iter().filter(|(n, _)| *n == of).count();
             match what {
@@ -177,7 +177,7 @@ proptest! {
                 }
                 4 | 5 if !open.is_empty() => {
                     let (_, place) = &open[index.index(open.len())];
-                    place.change(if what == 4 { Kind::New } else { Kind::Returning });
+                    place.change(if what == 4 { PlaceKind::New } else { PlaceKind::Returning });
                 }
                 _ if !open.is_empty() => drop(open.swap_remove(index.index(open.len()))),
                 _ => {}

@@ -1,10 +1,10 @@
-//! Entries that wait in lines, one line per prefix, and take turns by prefix: deficit
-//! round robin with one entry for each turn.
+//! A fair queue: one queue per prefix, and prefixes take turns. Deficit round robin with
+//! one entry for each turn.
 //!
 //! A prefix that was served waits for its next turn until all entries that were waiting at
 //! that moment have had the turn of their prefix, or are gone. So a prefix with a thousand
 //! entries is served as often as one with a few, and adding entries gains nothing. Nor does
-//! coming one by one: the turn counts also when the line is empty, for as long as somebody
+//! coming one by one: the turn counts also when its queue is empty, for as long as somebody
 //! waits who was there. Prefixes that come later make nobody wait longer.
 //!
 //! The turns are those of all cores ([`Turns`]).
@@ -24,7 +24,7 @@ use std::time::Instant;
 /// Turns that are known at most; then all prefixes have their turn to come.
 const MOST_TURNS: usize = 4096;
 
-/// Which end of the lines is next.
+/// Which end of the queues is next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// The oldest entry first.
@@ -42,19 +42,19 @@ pub struct Entry<T> {
     pub bytes: usize,
     /// Since when.
     pub since: Instant,
-    /// It came since the last [`Lines::mark_decided`].
-    pub undecided: bool,
+    /// It was in the queue at the last [`FairQueue::mark_held`].
+    pub held: bool,
     number: u64,
 }
 
-/// Entries in lines, one per prefix.
+/// Entries in queues, one per prefix.
 #[derive(Debug)]
-pub struct Lines<T> {
-    lines: HashMap<Prefix, Line<T>>,
-    /// The lines whose prefix has its turn to come, and those whose prefix has had it.
+pub struct FairQueue<T> {
+    queues: HashMap<Prefix, PrefixQueue<T>>,
+    /// The queues whose prefix has its turn to come, and those whose prefix has had it.
     due: Ends,
     had: Ends,
-    /// The lines by weight; of equal ones the one with the oldest entry is the last.
+    /// The queues by weight; of equal ones the one with the oldest entry is the last.
     weights: BTreeSet<(usize, Reverse<u64>, Prefix)>,
     /// The last turns of prefixes, as far as they are known here.
     known: HashMap<Prefix, Turn>,
@@ -64,16 +64,16 @@ pub struct Lines<T> {
     core: usize,
     /// Bytes that weigh as much as an entry.
     unit: usize,
-    /// The number of the next entry, and of the first undecided one.
+    /// The number of the next entry, and of the first that is not held.
     next: u64,
-    undecided_from: u64,
-    undecided: usize,
+    held_below: u64,
+    not_held: usize,
     length: usize,
     bytes: usize,
 }
 
 #[derive(Debug)]
-struct Line<T> {
+struct PrefixQueue<T> {
     /// The oldest in front; never empty.
     entries: VecDeque<Entry<T>>,
     weight: usize,
@@ -87,18 +87,18 @@ struct Turn {
     waits: bool,
 }
 
-/// Lines in the order of their first and of their last entries.
+/// Queues in the order of their first and of their last entries.
 #[derive(Debug, Default)]
 struct Ends {
     fronts: BTreeSet<(u64, Prefix)>,
     backs: BTreeSet<(u64, Prefix)>,
 }
 
-impl<T> Lines<T> {
+impl<T> FairQueue<T> {
     /// No entries yet, on a core. An entry weighs one, or one for each `unit` bytes begun.
     pub fn new(unit: usize, turns: Arc<Turns>, core: usize) -> Self {
         Self {
-            lines: HashMap::new(),
+            queues: HashMap::new(),
             due: Ends::default(),
             had: Ends::default(),
             weights: BTreeSet::new(),
@@ -108,8 +108,8 @@ impl<T> Lines<T> {
             core,
             unit: unit.max(1),
             next: 0,
-            undecided_from: 0,
-            undecided: 0,
+            held_below: 0,
+            not_held: 0,
             length: 0,
             bytes: 0,
         }
@@ -139,21 +139,21 @@ impl<T> Lines<T> {
         self.next += 1;
         self.length += 1;
         self.bytes += bytes;
-        self.undecided += 1;
+        self.not_held += 1;
         let weight = weight_of(bytes, self.unit);
         self.unlist(prefix);
-        let line = self.lines.entry(prefix);
-        let line = line.or_insert_with(|| Line { entries: VecDeque::new(), weight: 0 });
-        line.entries.push_back(Entry { item, bytes, since: now, undecided: true, number });
-        line.weight += weight;
+        let queue = self.queues.entry(prefix);
+        let queue = queue.or_insert_with(|| PrefixQueue { entries: VecDeque::new(), weight: 0 });
+        queue.entries.push_back(Entry { item, bytes, since: now, held: false, number });
+        queue.weight += weight;
         self.list(prefix);
         self.publish();
     }
 
-    /// Marks all entries as decided on. Returns how many were not before.
-    pub fn mark_decided(&mut self) -> usize {
-        self.undecided_from = self.next;
-        std::mem::take(&mut self.undecided)
+    /// Marks all entries as held. Returns how many were not before.
+    pub fn mark_held(&mut self) -> usize {
+        self.held_below = self.next;
+        std::mem::take(&mut self.not_held)
     }
 
     /// The prefix whose turn is next; `None`: nothing waits, or all wait for entries of
@@ -177,14 +177,14 @@ impl<T> Lines<T> {
         prefix
     }
 
-    /// The next entry of a prefix, and whether it is undecided.
+    /// The next entry of a prefix, and whether it is held.
     pub fn peek(&self, prefix: Prefix, order: Order) -> Option<(&T, bool)> {
-        let entries = &self.lines.get(&prefix)?.entries;
+        let entries = &self.queues.get(&prefix)?.entries;
         let entry = match order {
             Order::Oldest => entries.front(),
             Order::Newest => entries.back(),
         }?;
-        Some((&entry.item, entry.number >= self.undecided_from))
+        Some((&entry.item, entry.number < self.held_below))
     }
 
     /// Removes the next entry of a prefix, which is served: the turn of its prefix.
@@ -210,7 +210,7 @@ impl<T> Lines<T> {
     }
 
     /// Removes the oldest entry of the prefix whose entries weigh most.
-    pub fn pop_oldest_of_heaviest(&mut self) -> Option<Entry<T>> {
+    pub fn pop_oldest_of_largest(&mut self) -> Option<Entry<T>> {
         let prefix = self.weights.last()?.2;
         self.remove(prefix, Order::Oldest)
     }
@@ -238,7 +238,7 @@ impl<T> Lines<T> {
     }
 
     fn since(&self, (_, prefix): (u64, Prefix)) -> Option<Instant> {
-        self.lines.get(&prefix)?.entries.front().map(|entry| entry.since)
+        self.queues.get(&prefix)?.entries.front().map(|entry| entry.since)
     }
 
     /// A prefix had its turn, here or on another core.
@@ -272,8 +272,8 @@ impl<T> Lines<T> {
                 continue;
             }
             self.unlist(prefix);
-            // Without a line nothing has to be known of it.
-            if self.lines.contains_key(&prefix) {
+            // Without entries nothing has to be known of it.
+            if self.queues.contains_key(&prefix) {
                 self.known.insert(prefix, Turn { at, waits: false });
             } else {
                 self.known.remove(&prefix);
@@ -296,18 +296,18 @@ impl<T> Lines<T> {
 
     /// Removes an entry of a prefix.
     fn take(&mut self, prefix: Prefix, order: Order) -> Option<Entry<T>> {
-        if !self.lines.contains_key(&prefix) {
+        if !self.queues.contains_key(&prefix) {
             return None;
         }
         self.unlist(prefix);
-        let line = self.lines.get_mut(&prefix)?;
+        let queue = self.queues.get_mut(&prefix)?;
         let mut entry = match order {
-            Order::Oldest => line.entries.pop_front(),
-            Order::Newest => line.entries.pop_back(),
+            Order::Oldest => queue.entries.pop_front(),
+            Order::Newest => queue.entries.pop_back(),
         }?;
-        line.weight -= weight_of(entry.bytes, self.unit);
-        if line.entries.is_empty() {
-            self.lines.remove(&prefix);
+        queue.weight -= weight_of(entry.bytes, self.unit);
+        if queue.entries.is_empty() {
+            self.queues.remove(&prefix);
             if self.known.get(&prefix).is_some_and(|turn| !turn.waits) {
                 self.known.remove(&prefix);
             }
@@ -315,15 +315,15 @@ impl<T> Lines<T> {
         self.list(prefix);
         self.length -= 1;
         self.bytes -= entry.bytes;
-        entry.undecided = entry.number >= self.undecided_from;
-        self.undecided -= usize::from(entry.undecided);
+        entry.held = entry.number < self.held_below;
+        self.not_held -= usize::from(!entry.held);
         if self.length == 0 {
             self.forget_turns();
         }
         Some(entry)
     }
 
-    /// Enters the line of a prefix, if it has one, in all orders.
+    /// Enters the queue of a prefix, if it has one, in all orders.
     fn list(&mut self, prefix: Prefix) {
         let Some((front, back, weight)) = self.ends(prefix) else { return };
         let ends = if self.waits(prefix) { &mut self.had } else { &mut self.due };
@@ -332,7 +332,7 @@ impl<T> Lines<T> {
         self.weights.insert((weight, Reverse(front), prefix));
     }
 
-    /// Removes the line of a prefix, if it has one, from all orders: before it changes.
+    /// Removes the queue of a prefix, if it has one, from all orders: before it changes.
     fn unlist(&mut self, prefix: Prefix) {
         let Some((front, back, weight)) = self.ends(prefix) else { return };
         let ends = if self.waits(prefix) { &mut self.had } else { &mut self.due };
@@ -342,12 +342,12 @@ impl<T> Lines<T> {
     }
 
     fn weigh_again(&mut self) {
-        let prefixes: Vec<_> = self.lines.keys().copied().collect();
+        let prefixes: Vec<_> = self.queues.keys().copied().collect();
         for prefix in prefixes {
             self.unlist(prefix);
-            if let Some(line) = self.lines.get_mut(&prefix) {
-                line.weight =
-                    line.entries.iter().map(|entry| weight_of(entry.bytes, self.unit)).sum();
+            if let Some(queue) = self.queues.get_mut(&prefix) {
+                queue.weight =
+                    queue.entries.iter().map(|entry| weight_of(entry.bytes, self.unit)).sum();
             }
             self.list(prefix);
         }
@@ -359,8 +359,8 @@ impl<T> Lines<T> {
     }
 
     fn ends(&self, prefix: Prefix) -> Option<(u64, u64, usize)> {
-        let line = self.lines.get(&prefix)?;
-        Some((line.entries.front()?.number, line.entries.back()?.number, line.weight))
+        let queue = self.queues.get(&prefix)?;
+        Some((queue.entries.front()?.number, queue.entries.back()?.number, queue.weight))
     }
 }
 
