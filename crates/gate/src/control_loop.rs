@@ -3,11 +3,11 @@
 
 use crate::admission::sessions::Sessions;
 use crate::config::Upstream;
-use crate::operator_log::OperatorLog;
 use crate::shared::Shared;
 use crate::telemetry::clock::TICK;
 use crate::telemetry::counters::Totals;
 use crate::telemetry::labels::{Bucket, Class};
+use crate::telemetry::operator_log::OperatorLog;
 use crate::telemetry::usage::UsageMeter;
 use std::sync::Arc;
 use tidegate_control::{ClassWork, Reading};

@@ -30,7 +30,6 @@ mod limits;
 mod linger;
 mod listen;
 mod open_files;
-mod operator_log;
 mod places;
 mod refusal;
 mod reload;

@@ -10,7 +10,7 @@ use crate::telemetry::counters::Counters;
 use crate::telemetry::cpu::enter;
 use crate::telemetry::labels::{Bucket, End};
 use crate::telemetry::seldom::Seldom;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::TcpListener;
 use std::rc::Rc;
@@ -29,18 +29,21 @@ pub struct Acceptor {
     pipeline: RefCell<Rc<Pipeline>>,
     counters: Arc<Counters>,
     spare: RefCell<Spare>,
-    failures: RefCell<Seldom>,
+    failures: Cell<u64>,
+    failures_line: RefCell<Seldom>,
+    begun: Instant,
 }
 
 impl Acceptor {
     /// Passes connections to this pipeline.
     pub fn new(pipeline: Rc<Pipeline>, counters: Arc<Counters>) -> Rc<Self> {
-        let pipeline = RefCell::new(pipeline);
         Rc::new(Self {
-            pipeline,
+            pipeline: RefCell::new(pipeline),
             counters,
             spare: RefCell::default(),
-            failures: RefCell::default(),
+            failures: Cell::default(),
+            failures_line: RefCell::default(),
+            begun: Instant::now(),
         })
     }
 
@@ -65,7 +68,9 @@ impl Acceptor {
 
     fn note_failure(&self, error: &io::Error) {
         self.counters.accept_errors.add(1);
-        if let Some(times) = self.failures.borrow_mut().count(1, Instant::now()) {
+        self.failures.set(self.failures.get() + 1);
+        let due = self.failures_line.borrow_mut().due(self.begun.elapsed(), [self.failures.get()]);
+        if let Some([times]) = due {
             tracing::warn!(%error, times, "cannot accept connections");
         }
     }

@@ -77,12 +77,13 @@ impl Admin {
         let loopback = self.address.ip().is_loopback();
         // Dropped with this future, and with it every connection.
         let mut connections = AdminConnections::new(CONNECTIONS);
-        let mut failures = Seldom::default();
+        let (begun, mut failed, mut failures) = (Instant::now(), 0, Seldom::default());
         loop {
             let stream = match listener.accept().await {
                 Ok((stream, _)) => stream,
                 Err(error) => {
-                    if let Some(times) = failures.count(1, Instant::now()) {
+                    failed += 1;
+                    if let Some([times]) = failures.due(begun.elapsed(), [failed]) {
                         tracing::warn!(%error, times, "the admin address did not accept");
                     }
                     // What fails most is to find a free file descriptor.

@@ -2,15 +2,13 @@
 //! minute, with the first request that failed. Pure: time is an argument.
 
 use crate::telemetry::labels::UpstreamFault;
+use crate::telemetry::seldom::PERIOD;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tidegate_config::one_sentence;
 
-/// The least time between two lines about a cause, and the time without it after which it is
-/// over.
-const PERIOD: Duration = Duration::from_secs(60);
 /// Most causes that are told apart at once; the counters have the others too.
 const CAUSES: usize = 16;
 
