@@ -3,11 +3,9 @@
 use crate::admission::sessions::Sessions;
 use crate::config::Identity;
 use crate::shared::Shared;
-use crate::telemetry::counters::{PerMalformed, Totals};
+use crate::telemetry::counters::Totals;
 use crate::telemetry::durations::Durations;
-use crate::telemetry::labels::{
-    Bucket, Class, End, HandshakeKind, Malformed, OTHER_PROTOCOLS, TicketResult, UpstreamFault,
-};
+use crate::telemetry::labels::{Class, HandshakeKind};
 use crate::telemetry::snapshot::{CertificateStatus, Handshakes, Snapshot, Verdicts};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -55,46 +53,26 @@ pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>)
         sessions_started: sessions.started(),
         requests_active: totals.in_requests,
         requests: totals.codes().collect(),
-        class_requests: Class::ALL
-            .iter()
-            .map(|class| (class.name(), totals.requests[*class]))
-            .collect(),
+        class_requests: totals.requests.named().collect(),
         durations: Durations {
             buckets: *totals.durations.values(),
             sum_s: seconds(totals.duration_ns),
         },
         bytes_received: totals.bytes_in,
         bytes_sent: totals.bytes_out,
-        connections_ended: End::ALL
-            .iter()
-            .map(|end| (end.name(), totals.ends[*end]))
-            .filter(|(_, count)| *count > 0)
-            .collect(),
+        connections_ended: totals.ends.named().filter(|(_, count)| *count > 0).collect(),
         // All of them, also those that never occurred: an alert on the rate of
         // one must see the first.
-        tickets: TicketResult::ALL
-            .iter()
-            .map(|result| (result.name(), totals.tickets[*result]))
-            .collect(),
-        not_tls: OTHER_PROTOCOLS
-            .iter()
-            .map(|protocol| (protocol.name(), totals.not_tls[*protocol]))
-            .collect(),
+        tickets: totals.tickets.named().collect(),
+        not_tls: totals.not_tls.named().collect(),
         accept_errors: totals.accept_errors,
         upstream_connections: totals.upstream_open,
-        upstream_errors: UpstreamFault::ALL
-            .iter()
-            .map(|fault| (fault.name(), totals.upstream_faults[*fault]))
-            .filter(|(_, count)| *count > 0)
-            .collect(),
-        malformed_requests: malformed(&totals.malformed_requests),
-        malformed_responses: malformed(&totals.malformed_responses),
+        upstream_errors: totals.upstream_faults.named().filter(|(_, count)| *count > 0).collect(),
+        malformed_requests: totals.malformed_requests.named().collect(),
+        malformed_responses: totals.malformed_responses.named().collect(),
         upstream_retries: totals.upstream_retries,
         cpu_seconds: cpu_clock::of_this_process().as_secs_f64(),
-        work_cpu_seconds: Bucket::ALL
-            .iter()
-            .map(|bucket| (bucket.name(), seconds(totals.cpu_ns[*bucket])))
-            .collect(),
+        work_cpu_seconds: totals.cpu_ns.named().map(|(work, ns)| (work, seconds(ns))).collect(),
         control: Some(shared.controller().status(now)),
     }
 }
@@ -105,10 +83,6 @@ fn certificate(identity: &Arc<Identity>) -> CertificateStatus {
 
 fn handshakes(totals: &Totals, kind: HandshakeKind) -> Handshakes {
     Handshakes { ok: totals.handshakes_ok[kind], failed: totals.handshakes_failed[kind] }
-}
-
-fn malformed(counts: &PerMalformed<u64>) -> Vec<(&'static str, u64)> {
-    Malformed::ALL.iter().map(|part| (part.name(), counts[*part])).collect()
 }
 
 fn seconds(ns: u64) -> f64 {

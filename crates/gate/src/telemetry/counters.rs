@@ -45,8 +45,7 @@ type PerEnd<T> = By<End, T, { End::COUNT }>;
 type PerTicketResult<T> = By<TicketResult, T, { TicketResult::COUNT }>;
 type PerProtocol<T> = By<OtherProtocol, T, { OTHER_PROTOCOLS.len() }>;
 type PerFault<T> = By<UpstreamFault, T, { UpstreamFault::COUNT }>;
-/// One value for each part that may be malformed.
-pub type PerMalformed<T> = By<Malformed, T, { Malformed::COUNT }>;
+type PerMalformed<T> = By<Malformed, T, { Malformed::COUNT }>;
 type PerCode<T> = By<StatusCode, T, { StatusCode::COUNT }>;
 type PerDuration<T> = By<DurationBucket, T, { DurationBucket::COUNT }>;
 

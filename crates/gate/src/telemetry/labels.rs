@@ -13,6 +13,12 @@ pub trait Key: Copy {
     fn place(self) -> usize;
 }
 
+/// A key that metrics name.
+pub trait Label: Key {
+    /// The names in metrics, in the order of the keys' places.
+    fn names() -> impl Iterator<Item = &'static str>;
+}
+
 /// One value for each key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct By<K, T, const N: usize>([T; N], PhantomData<K>);
@@ -51,6 +57,13 @@ impl<K, T, const N: usize> By<K, T, N> {
     }
 }
 
+impl<K: Label, T: Copy, const N: usize> By<K, T, N> {
+    /// The names of the keys with their values.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, T)> {
+        K::names().zip(self.0)
+    }
+}
+
 /// Declares an enum of labels.
 macro_rules! labels {
     ($(
@@ -77,6 +90,12 @@ macro_rules! labels {
             #[inline]
             fn place(self) -> usize {
                 self as usize
+            }
+        }
+
+        impl Label for $Name {
+            fn names() -> impl Iterator<Item = &'static str> {
+                [$($label),*].into_iter()
             }
         }
     )*};
@@ -277,6 +296,12 @@ impl Key for OtherProtocol {
     fn place(self) -> usize {
         let unknown = OTHER_PROTOCOLS.len() - 1;
         OTHER_PROTOCOLS.iter().position(|known| *known == self).unwrap_or(unknown)
+    }
+}
+
+impl Label for OtherProtocol {
+    fn names() -> impl Iterator<Item = &'static str> {
+        OTHER_PROTOCOLS.iter().map(|protocol| protocol.name())
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::shared::Shared;
 use crate::telemetry::counters::Totals;
-use crate::telemetry::labels::{End, Malformed};
+use crate::telemetry::labels::{End, Label, Malformed};
 use crate::telemetry::seldom::{PERIOD, Seldom};
 use crate::telemetry::troubles::TroubleLog;
 use std::array;
@@ -80,11 +80,14 @@ impl OperatorLog {
         let counts =
             array::from_fn(|n| ends.get(n).copied().unwrap_or_else(|| parts[n - ends.len()]));
         let customers = self.customers.due(now, counts).map(|more| {
-            let names = BEFORE_HTTP.iter().map(|(_, name)| *name).chain(part_names());
+            let names = BEFORE_HTTP.iter().map(|(_, name)| *name).chain(Malformed::names());
             (Level::INFO, format!("malformed from customers: {}", listed(&more, names)))
         });
         let upstream = self.upstream.due(now, *totals.malformed_responses.values()).map(|more| {
-            (Level::WARN, format!("malformed from the upstream: {}", listed(&more, part_names())))
+            (
+                Level::WARN,
+                format!("malformed from the upstream: {}", listed(&more, Malformed::names())),
+            )
         });
         customers.into_iter().chain(upstream).collect()
     }
@@ -150,10 +153,6 @@ impl Refusals {
 
 fn grown<const N: usize>(counts: [u64; N], before: [u64; N]) -> [u64; N] {
     array::from_fn(|n| counts[n] - before[n])
-}
-
-fn part_names() -> impl Iterator<Item = &'static str> {
-    Malformed::ALL.iter().map(|part| part.name())
 }
 
 /// The sum and its parts, such as `12 (9 head, 3 chunk)`.
