@@ -65,13 +65,13 @@ pub struct Exchange {
     /// How the upstream failed, if it did not respond in time.
     upstream_late: Cell<Option<UpstreamFault>>,
     /// The upstream cut its response.
-    truncated: Cell<bool>,
+    pub truncated: Cell<bool>,
     /// The request broke HTTP, and was answered with an error.
     malformed: Cell<bool>,
     /// Where the customer's bytes broke its grammar.
     fault: Cell<Option<Fault>>,
-    /// The customer did not send the request's body to its end.
-    upload_failed: Cell<bool>,
+    /// The customer did not send the request's body to its end, or broke HTTP in it.
+    pub upload_failed: Cell<bool>,
     /// What was asked for.
     pub asked: Asked,
     /// The class of the connection.
@@ -247,16 +247,6 @@ impl Exchange {
         }
     }
 
-    /// The customer did not send the request's body to its end, or broke HTTP in it.
-    pub fn upload_fails(&self) {
-        self.upload_failed.set(true);
-    }
-
-    /// Whether the customer did not send the request's body to its end.
-    pub fn upload_failed(&self) -> bool {
-        self.upload_failed.get()
-    }
-
     /// The response's head arrived. `streams` tells whether it begins a stream of events.
     pub(super) fn response(&self, streams: bool, now: Instant) {
         self.streams.set(streams);
@@ -313,16 +303,6 @@ impl Exchange {
     /// How the upstream failed, if it did not respond in time.
     pub fn upstream_late(&self) -> Option<UpstreamFault> {
         self.upstream_late.get()
-    }
-
-    /// The upstream cut its response.
-    pub fn truncate(&self) {
-        self.truncated.set(true);
-    }
-
-    /// Whether the upstream cut its response.
-    pub fn truncated(&self) -> bool {
-        self.truncated.get()
     }
 
     /// The request broke HTTP, and is answered with an error.

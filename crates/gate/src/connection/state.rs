@@ -33,7 +33,7 @@ pub struct ConnectionState {
     /// The tick since which the customer is thinking, if they are.
     thinks_since: Cell<Option<u64>>,
     /// The customer has closed their side.
-    closed_by_customer: Cell<bool>,
+    pub closed_by_customer: Cell<bool>,
     counters: Arc<Counters>,
 }
 
@@ -181,16 +181,6 @@ impl ConnectionState {
             // Only now the customer has all of it, and may begin to think.
             self.idle_since.set(now);
         }
-    }
-
-    /// The customer closed their side.
-    pub fn note_close(&self) {
-        self.closed_by_customer.set(true);
-    }
-
-    /// Whether the customer closed their side.
-    pub fn closed_by_customer(&self) -> bool {
-        self.closed_by_customer.get()
     }
 }
 

@@ -262,7 +262,7 @@ async fn send(
 
 /// Whose fault it is that an exchange broke, where that is known.
 fn blame(exchange: &Exchange, connection: &mut UpstreamConnection) -> Option<Unanswered> {
-    if exchange.upload_failed() {
+    if exchange.upload_failed.get() {
         let malformed = |fault: Fault| ErrorPage::Malformed(fault.rule);
         return Some(exchange.fault().map_or(ErrorPage::CutBody, malformed).into());
     }

@@ -50,7 +50,7 @@ impl Body for RequestBody {
                 None if incoming.is_end_stream() => exchange.upload_end(),
                 None => exchange.upload_progress(frame.data_ref().map_or(0, Bytes::len)),
             },
-            Poll::Ready(Some(Err(_))) => exchange.upload_fails(),
+            Poll::Ready(Some(Err(_))) => exchange.upload_failed.set(true),
             Poll::Ready(None) => exchange.upload_end(),
             Poll::Pending => exchange.upload_waits(),
         }

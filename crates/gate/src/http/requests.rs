@@ -200,14 +200,14 @@ impl HttpServer {
                 }
                 end
             }
-            Ended::Over(Ok(())) if state.closed_by_customer() => End::Customer,
+            Ended::Over(Ok(())) if state.closed_by_customer.get() => End::Customer,
             Ended::Over(Ok(())) if shutdown.stage() != Stage::Open => End::Drain,
             Ended::Over(Ok(())) => End::Finished,
             Ended::Over(Err(_)) => {
                 connection.into_parts().io.into_inner().cut();
                 match state.activity() {
                     _ if state.exchange.fault().is_some() => End::BadRequest,
-                    _ if state.exchange.truncated() => End::Truncated,
+                    _ if state.exchange.truncated.get() => End::Truncated,
                     Activity::Idle => End::Customer,
                     _ => End::Broken,
                 }

@@ -115,7 +115,7 @@ impl Body for ResponseBody {
             Poll::Ready(None) => release(connection, &this.request.exchange),
             Poll::Ready(Some(Err(error))) => {
                 let exchange = &this.request.exchange;
-                exchange.truncate();
+                exchange.truncated.set(true);
                 let mut why = in_words(error);
                 let fault = connection.take().and_then(|mut at| at.get().take_fault());
                 if let Some(fault) = fault {
@@ -123,7 +123,7 @@ impl Body for ResponseBody {
                     why = fault.to_string();
                 }
                 // The library gives a response up as well where the request breaks off.
-                if !exchange.upload_failed() {
+                if !exchange.upload_failed.get() {
                     exchange.upstream_failed(UpstreamFault::Truncated, &why);
                 }
             }

@@ -103,7 +103,7 @@ impl AsyncRead for Stream {
         ready!(transport.poll_read(cx, buf, state))?;
         let read = &buf.filled()[before..];
         if read.is_empty() {
-            state.note_close();
+            state.closed_by_customer.set(true);
             return Poll::Ready(Ok(()));
         }
         state.received();
