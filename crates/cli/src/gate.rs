@@ -214,7 +214,7 @@ fn set_level<E: std::fmt::Display>(level: &str, set: impl FnOnce(EnvFilter) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_gate::{Fault, Part};
+    use tidegate_gate::{Component, InjectedFault};
 
     #[test]
     fn a_gate_of_which_a_part_fails_ends_with_the_code_of_a_failed_run() {
@@ -224,8 +224,8 @@ mod tests {
             admin: Some("127.0.0.1:0".into()),
             ..Flags::default()
         };
-        for part in [Part::Dispatcher, Part::ControlLoop, Part::Core] {
-            let (fault, switch) = Fault::of(part);
+        for part in [Component::Dispatcher, Component::ControlLoop, Component::Core] {
+            let (fault, switch) = InjectedFault::of(part);
             let config = Config::from_flags(&flags).unwrap();
             let mut signals = ServiceSignals::catch().unwrap();
             let gate = Gate::start_with(config, Some(fault)).unwrap();

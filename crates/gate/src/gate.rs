@@ -10,7 +10,7 @@ use crate::listen::listener;
 use crate::reload::Reloader;
 use crate::shared::{Addresses, Shared};
 use crate::status;
-use crate::supervision::{Fault, Part, Report, Reports, Supervisor};
+use crate::supervision::{Component, InjectedFault, Report, Reports, Supervisor};
 use crate::telemetry::admin::Admin;
 use crate::telemetry::counters::Totals;
 use crate::telemetry::snapshot::Snapshot;
@@ -56,7 +56,7 @@ impl Gate {
     /// # Errors
     /// As of [`Gate::start`].
     #[doc(hidden)]
-    pub fn start_with(config: Config, fault: Option<Fault>) -> Result<Self, Error> {
+    pub fn start_with(config: Config, fault: Option<InjectedFault>) -> Result<Self, Error> {
         tidegate_host::open_files::raise_limit();
         config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
         let keys = Arc::new(TicketKeys::new(&config)?);
@@ -105,16 +105,17 @@ impl Gate {
         let generations = gate.reloader.subscribe();
         let (watch, until) = (supervisor.clone(), stopped.clone());
         let thread = spawn("control", move || {
-            watch
-                .run(Part::ControlLoop, || run_control(control, generations, admin, until, &watch));
+            watch.run(Component::ControlLoop, || {
+                run_control(control, generations, admin, until, &watch)
+            });
         });
         gate.threads.push(thread?);
         // Nobody waits for this one: it may be waiting for a file system.
         let reloader = gate.reloader.clone();
         spawn("files", move || {
-            supervisor.run(Part::FileUpkeep, || {
+            supervisor.run(Component::FileUpkeep, || {
                 let upkeep =
-                    supervisor.clone().watch(Part::FileUpkeep, upkeep::run(keys, reloader));
+                    supervisor.clone().watch(Component::FileUpkeep, upkeep::run(keys, reloader));
                 run_until(stopped, upkeep)
             });
         })?;
@@ -284,7 +285,7 @@ fn spawn_core(
         let pinned = Cores::one(processor).and_then(|core| core.pin_this_thread());
         let ok = pinned.is_ok();
         let _ = sender.send(pinned);
-        if ok && supervisor.run(Part::Core, work).is_some() {
+        if ok && supervisor.run(Component::Core, work).is_some() {
             supervisor.report(Report::Drained);
         }
     });
@@ -316,11 +317,11 @@ fn run_control(
             let (shared, sessions) = (control.shared.clone(), control.sessions.clone());
             let source = move || status::snapshot(&shared, &sessions, address);
             let serve = admin.serve(Arc::new(source));
-            tokio::spawn(supervisor.clone().watch(Part::Admin, serve));
+            tokio::spawn(supervisor.clone().watch(Component::Admin, serve));
         }
         let watched = reachability::run(control.shared.clone(), generations);
-        tokio::spawn(supervisor.clone().watch(Part::ControlLoop, watched));
-        supervisor.clone().watch(Part::ControlLoop, control.run()).await;
+        tokio::spawn(supervisor.clone().watch(Component::ControlLoop, watched));
+        supervisor.clone().watch(Component::ControlLoop, control.run()).await;
     })
 }
 

@@ -45,5 +45,5 @@ mod upstream;
 pub use error::Error;
 pub use gate::Gate;
 #[doc(hidden)]
-pub use supervision::{Fault, Part};
+pub use supervision::{Component, InjectedFault};
 pub use upstream::reachability::upstream_problem;

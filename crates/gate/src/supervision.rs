@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, watch};
 
 /// A part without which a gate does not work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum Component {
     /// The thread of a core.
     Core,
     /// The accept loop of a listener.
@@ -29,7 +29,7 @@ pub enum Part {
     FileUpkeep,
 }
 
-impl Part {
+impl Component {
     /// Every part.
     pub const ALL: [Self; 7] = [
         Self::Core,
@@ -72,7 +72,7 @@ pub enum Report {
 #[derive(Clone, Debug)]
 pub struct Supervisor {
     reports: mpsc::UnboundedSender<Report>,
-    fault: Option<Fault>,
+    fault: Option<InjectedFault>,
 }
 
 /// The reports of a gate's parts.
@@ -80,13 +80,13 @@ pub type Reports = mpsc::UnboundedReceiver<Report>;
 
 impl Supervisor {
     /// A supervisor that injects a fault, if one is given, and the reports that it will make.
-    pub fn new(fault: Option<Fault>) -> (Self, Reports) {
+    pub fn new(fault: Option<InjectedFault>) -> (Self, Reports) {
         let (reports, receiver) = mpsc::unbounded_channel();
         (Self { reports, fault }, receiver)
     }
 
     /// Runs a part that has no end of its own. Dropped before its end, it reports nothing.
-    pub async fn watch(self, part: Part, work: impl Future<Output = ()>) {
+    pub async fn watch(self, part: Component, work: impl Future<Output = ()>) {
         let mut work = pin!(self.with_fault(part, work));
         let result =
             poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
@@ -99,7 +99,7 @@ impl Supervisor {
     }
 
     /// Runs the work of a thread, and reports its failure.
-    pub fn run<T>(&self, part: Part, work: impl FnOnce() -> std::io::Result<T>) -> Option<T> {
+    pub fn run<T>(&self, part: Component, work: impl FnOnce() -> std::io::Result<T>) -> Option<T> {
         let failed = match catch_unwind(AssertUnwindSafe(work)) {
             Ok(Ok(done)) => return Some(done),
             Ok(Err(error)) => part.failed(format!("failed: {error}")),
@@ -115,7 +115,7 @@ impl Supervisor {
     }
 
     /// Runs a part, and has it panic if the injected fault says so.
-    pub async fn with_fault<T>(&self, part: Part, work: impl Future<Output = T>) -> T {
+    pub async fn with_fault<T>(&self, part: Component, work: impl Future<Output = T>) -> T {
         let Some(mut fault) = self.fault.clone().filter(|fault| fault.part == part) else {
             return work.await;
         };
@@ -130,14 +130,14 @@ impl Supervisor {
 /// Makes a part panic: for tests of the supervision.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
-pub struct Fault {
-    part: Part,
+pub struct InjectedFault {
+    part: Component,
     strikes: watch::Receiver<bool>,
 }
 
-impl Fault {
+impl InjectedFault {
     /// A fault of a part, and the switch that makes it happen.
-    pub fn of(part: Part) -> (Self, watch::Sender<bool>) {
+    pub fn of(part: Component) -> (Self, watch::Sender<bool>) {
         let (switch, strikes) = watch::channel(false);
         (Self { part, strikes }, switch)
     }

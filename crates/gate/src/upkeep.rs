@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 use tidegate_config::Problem;
 use tokio::time::MissedTickBehavior;
 
-/// Interval of the looks at files. A ticket key that another gate wrote must be read before it
+/// Interval at which files are checked. A ticket key that another gate wrote must be read before it
 /// seals its first ticket.
-const LOOK: Duration = Duration::from_secs(1);
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// How long the same fault is not logged again.
 const AGAIN: Duration = Duration::from_secs(60);
 
@@ -86,22 +86,22 @@ fn mistake(source: &str, path: &std::path::Path, problem: Problem) -> Mistake {
 
 /// Keeps everything up to date, until dropped.
 pub async fn run(keys: Arc<TicketKeys>, reloader: Arc<Reloader>) {
-    let mut fault = Fault::default();
+    let mut fault = LastingFault::default();
     let mut certificates = CertificateWatch::default();
-    let mut interval = tokio::time::interval(LOOK);
+    let mut interval = tokio::time::interval(CHECK_EVERY);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         interval.tick().await;
         fault.note(keys.tick(unix_now()));
-        certificates.look(&reloader, Instant::now());
+        certificates.check(&reloader, Instant::now());
     }
 }
 
 /// Notices that files of certificates have changed.
 #[derive(Default)]
 struct CertificateWatch {
-    looked: Option<Instant>,
-    /// Changed files as they were at the last look.
+    checked: Option<Instant>,
+    /// Changed files as they were at the last check.
     changed: Option<Stamps>,
     /// Files that were read and had a fault.
     faulty: Option<Stamps>,
@@ -110,17 +110,17 @@ struct CertificateWatch {
 type Stamps = Vec<(PathBuf, Option<FileStamp>)>;
 
 impl CertificateWatch {
-    /// Looks at the files if it is time, and has them read again if they have changed. They
-    /// are read once they are the same at two looks: whoever replaces a certificate and its
+    /// Checks the files if it is time, and has them read again if they have changed. They
+    /// are read once they are the same at two checks: whoever replaces a certificate and its
     /// key does so one after the other.
-    fn look(&mut self, reloader: &Reloader, now: Instant) {
+    fn check(&mut self, reloader: &Reloader, now: Instant) {
         let config = reloader.config();
         let interval = config.tls.reload_interval;
-        let recently = |looked: Instant| now.duration_since(looked) < interval;
-        if interval.is_zero() || (self.changed.is_none() && self.looked.is_some_and(recently)) {
+        let recently = |checked: Instant| now.duration_since(checked) < interval;
+        if interval.is_zero() || (self.changed.is_none() && self.checked.is_some_and(recently)) {
             return;
         }
-        self.looked = Some(now);
+        self.checked = Some(now);
         let stamps = Some(config.stamps());
         if stamps.as_ref() == Some(&config.files.stamps) || stamps == self.faulty {
             self.changed = None;
@@ -136,11 +136,11 @@ impl CertificateWatch {
 
 /// Logs a fault that lasts once a minute.
 #[derive(Default)]
-struct Fault {
+struct LastingFault {
     logged: Option<(String, Instant)>,
 }
 
-impl Fault {
+impl LastingFault {
     fn note(&mut self, result: Result<(), String>) {
         let Err(reason) = result else { return self.logged = None };
         let recently = |(text, at): &(String, Instant)| *text == reason && at.elapsed() < AGAIN;

@@ -60,7 +60,7 @@ impl SessionEntry {
 }
 
 /// How a connection is admitted.
-pub enum Admission {
+pub enum Admit {
     /// Of an active session: at once.
     Now(Admitted),
     /// A new session: when the budget admits it.
@@ -117,7 +117,7 @@ impl Decider {
         hello: &ClientHello,
         class: &Classification,
         prefix: Prefix,
-    ) -> Result<Admission, Denial> {
+    ) -> Result<Admit, Denial> {
         let CoreContext { shared, counters, .. } = &*self.context;
         if class.claims.is_some() && self.seen.borrow().has(hello.random()) {
             counters.tickets[TicketResult::Copied].add(1);
@@ -127,7 +127,7 @@ impl Decider {
             self.seen.borrow_mut().note(hello.random());
             counters.admitted[Class::Returning].add(1);
             shared.controller().returning(shared.now());
-            return Ok(Admission::Now(admitted));
+            return Ok(Admit::Now(admitted));
         }
         // No handshake with a hello without common terms can succeed, so it must not use
         // up a place in the queue.
@@ -144,12 +144,12 @@ impl Decider {
     ///
     /// # Errors
     /// It is not admitted.
-    pub fn decide_new(&self, new: NewSession, prefix: Prefix) -> Result<Admission, Denial> {
+    pub fn decide_new(&self, new: NewSession, prefix: Prefix) -> Result<Admit, Denial> {
         if !self.context.places.has_place(prefix, PlaceKind::Queued) {
             self.context.counters.refused[Class::New].add(1);
             return Err(Denial::NoPlace);
         }
-        Ok(Admission::Queued(new))
+        Ok(Admit::Queued(new))
     }
 
     /// Whether the next new session is admitted, given what is in flight at this moment

@@ -13,7 +13,7 @@ use crate::listen::task::Tasks;
 use crate::shared::Shared;
 use crate::shutdown::Stage;
 use crate::socket::Scheme;
-use crate::supervision::{Part, Supervisor};
+use crate::supervision::{Component, Supervisor};
 use crate::telemetry::cpu::{self, Metered};
 use crate::telemetry::labels::Bucket;
 use crate::upstream::routes::Routes;
@@ -68,7 +68,7 @@ pub fn run(parts: Parts, index: usize, listeners: Listeners) -> io::Result<()> {
     cpu::attach(parts.shared.cores[index].clone());
     let supervisor = parts.supervisor.clone();
     let work = run_until_drained(parts, index, listeners);
-    runtime.block_on(supervisor.with_fault(Part::Core, work))
+    runtime.block_on(supervisor.with_fault(Component::Core, work))
 }
 
 async fn run_until_drained(parts: Parts, index: usize, listeners: Listeners) -> io::Result<()> {
@@ -89,11 +89,12 @@ async fn run_until_drained(parts: Parts, index: usize, listeners: Listeners) -> 
     for (listener, scheme) in listen {
         let Some(listener) = listener else { continue };
         let accept = acceptor.clone().accept_on(listener, scheme)?;
-        accepting.push(spawn_local(supervisor.clone().watch(Part::AcceptLoop, accept)));
+        accepting.push(spawn_local(supervisor.clone().watch(Component::AcceptLoop, accept)));
     }
-    let dispatch = supervisor.clone().watch(Part::Dispatcher, serving.dispatcher.clone().run());
+    let dispatch =
+        supervisor.clone().watch(Component::Dispatcher, serving.dispatcher.clone().run());
     spawn_local(Metered::new(Bucket::Arrival, dispatch));
-    let upkeep = supervisor.watch(Part::CoreUpkeep, upkeep(routes.clone()));
+    let upkeep = supervisor.watch(Component::CoreUpkeep, upkeep(routes.clone()));
     spawn_local(Metered::new(Bucket::Upkeep, upkeep));
 
     while drain.borrow_and_update().is_none() {

@@ -1,7 +1,7 @@
 //! The path of a new connection: accept, first flight, classify, decide, begin. Each step
 //! is in a file of its own; a new session waits in the queue between the last two.
 
-use crate::admission::decide::{Admission, Decider, Denial, NewSession};
+use crate::admission::decide::{Admit, Decider, Denial, NewSession};
 use crate::alerts;
 use crate::context::CoreContext;
 use crate::linger;
@@ -80,22 +80,22 @@ impl Pipeline {
             FirstFlight::Incomplete => return self.wait_for_the_rest(arrival, reader),
             other => return self.answer_other(arrival, other),
         };
-        let admission = match decided {
-            Ok(admission) => admission,
+        let admit = match decided {
+            Ok(admit) => admit,
             Err(denial) => return self.deny(arrival, denial),
         };
-        let kind = match admission {
-            Admission::Now(_) => PlaceKind::Unproven,
-            Admission::Queued(_) => PlaceKind::Queued,
+        let kind = match admit {
+            Admit::Now(_) => PlaceKind::Unproven,
+            Admit::Queued(_) => PlaceKind::Queued,
         };
         let Some(place) = self.dispatcher.take_place(prefix, kind) else {
             return self.close_without_place(arrival);
         };
         let first_flight = reader.into_bytes(hello.as_ref());
         let pending = Pending { arrival, first_flight, place };
-        match admission {
-            Admission::Now(admitted) => self.tasks.begin(pending, admitted),
-            Admission::Queued(new) => self.dispatcher.enqueue(pending, new, self.tasks.clone()),
+        match admit {
+            Admit::Now(admitted) => self.tasks.begin(pending, admitted),
+            Admit::Queued(new) => self.dispatcher.enqueue(pending, new, self.tasks.clone()),
         }
     }
 

@@ -3,23 +3,23 @@
 use crate::common::*;
 use std::sync::mpsc;
 use tidegate_gate::config::Config;
-use tidegate_gate::{Fault, Gate, Part};
+use tidegate_gate::{Component, Gate, InjectedFault};
 
-fn gate_that_fails(part: Part) -> (Gate, tokio::sync::watch::Sender<bool>) {
+fn gate_that_fails(part: Component) -> (Gate, tokio::sync::watch::Sender<bool>) {
     let text = format!(
         "[listen]\naddress = \"127.0.0.1:0\"\ncores = \"{}\"\n[admin]\naddress = \"127.0.0.1:0\"\n\
          [upstream]\nprocesses = \"none\"\nurl = \"http://{}\"\n",
         a_core(),
         hello()
     );
-    let (fault, switch) = Fault::of(part);
+    let (fault, switch) = InjectedFault::of(part);
     let config = Config::from_toml(&text, "test.toml").unwrap();
     (Gate::start_with(config, Some(fault)).unwrap(), switch)
 }
 
 #[test]
 fn a_part_that_panics_ends_the_gate_with_its_name() {
-    for part in Part::ALL {
+    for part in Component::ALL {
         let (gate, switch) = gate_that_fails(part);
         let mut connection = connect(&gate, &any_client());
         assert_eq!(get(&mut connection, "/").unwrap().text(), "hello", "{part:?} works so far");
@@ -35,7 +35,7 @@ fn a_part_that_panics_ends_the_gate_with_its_name() {
 
 #[test]
 fn a_gate_whose_parts_work_ends_only_after_it_drained() {
-    let (gate, _switch) = gate_that_fails(Part::Dispatcher);
+    let (gate, _switch) = gate_that_fails(Component::Dispatcher);
     gate.drain();
     gate.join().unwrap();
 }
