@@ -26,8 +26,9 @@ use hyper_util::rt::TokioIo;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::Poll;
-use tokio::time::sleep_until;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+use tokio::time::{Sleep, sleep_until};
 
 /// Serves the requests of a core's connections.
 pub struct HttpServer {
@@ -85,8 +86,10 @@ impl HttpServer {
         });
         let service = service_fn(move |request| proxy::serve(proxy.clone(), request));
         let stream = TokioIo::new(Stream::new(transport, state.clone(), self.limits));
-        let connection = self.builder().serve_connection(stream, service);
-        self.drive(&state, &place, connection).await
+        let mut connection = self.builder().serve_connection(stream, service);
+        let ended = self.until_end(&state, &place, &mut connection).await;
+        tidegate_trace::enter(tidegate_trace::Phase::Close);
+        self.close(&state, connection.into_parts().io.into_inner(), ended).await
     }
 
     fn builder(&self) -> http1::Builder {
@@ -102,12 +105,13 @@ impl HttpServer {
         builder
     }
 
-    async fn drive<S, B>(
+    /// Serves requests until the HTTP library has finished, or the gate closes the connection.
+    async fn until_end<S, B>(
         &self,
         state: &ConnectionState,
         place: &Place,
-        connection: http1::Connection<TokioIo<Stream>, S>,
-    ) -> End
+        connection: &mut http1::Connection<TokioIo<Stream>, S>,
+    ) -> Ended
     where
         S: hyper::service::HttpService<hyper::body::Incoming, ResBody = B>,
         S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -115,85 +119,67 @@ impl HttpServer {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let shutdown = &self.context.shutdown;
-        let mut connection = connection;
-        let ended = {
-            let mut sleep = pin!(sleep_until(state.deadline().into()));
-            let mut subscription = None;
-            let mut draining = false;
-            poll_fn(|cx| {
-                clock::read();
-                if place.is_displaced(cx) {
-                    return Poll::Ready(Ended::Closed(End::Displaced));
+        let mut sleep = pin!(sleep_until(state.deadline().into()));
+        let mut subscription = None;
+        let mut draining = false;
+        poll_fn(|cx| {
+            clock::read();
+            if place.is_displaced(cx) {
+                return Poll::Ready(Ended::Closed(End::Displaced));
+            }
+            subscription.get_or_insert_with(|| shutdown.subscribe(cx.waker()));
+            if shutdown.stage() != Stage::Open {
+                if shutdown.stage() == Stage::Closed || state.activity() == Activity::Idle {
+                    return Poll::Ready(Ended::Closed(End::Drain));
                 }
-                subscription.get_or_insert_with(|| shutdown.subscribe(cx.waker()));
-                if shutdown.stage() != Stage::Open {
-                    if shutdown.stage() == Stage::Closed || state.activity() == Activity::Idle {
-                        return Poll::Ready(Ended::Closed(End::Drain));
-                    }
-                    if !std::mem::replace(&mut draining, true) {
-                        Pin::new(&mut connection).graceful_shutdown();
-                    }
+                if !std::mem::replace(&mut draining, true) {
+                    Pin::new(&mut *connection).graceful_shutdown();
                 }
-                let mut measured = false;
-                loop {
-                    if let Poll::Ready(over) = Pin::new(&mut connection).poll(cx) {
-                        return Poll::Ready(Ended::Over(over));
-                    }
-                    // Armed lazily: the timer moves only when it fires, or when the
-                    // deadline came nearer.
-                    let deadline = state.deadline();
-                    if sleep.deadline() > deadline.into() {
-                        sleep.as_mut().reset(deadline.into());
-                    }
-                    loop {
-                        if sleep.as_mut().poll(cx).is_pending() {
-                            return Poll::Pending;
-                        }
-                        if deadline > clock::read() {
-                            sleep.as_mut().reset(deadline.into());
-                            continue;
-                        }
-                        match state.expire(measured) {
-                            Expiry::Close(end) => return Poll::Ready(Ended::Closed(end)),
-                            Expiry::Measure => measured = true,
-                            Expiry::Answer => {}
-                        }
-                        break;
-                    }
+            }
+            let mut measured = false;
+            loop {
+                if let Poll::Ready(over) = Pin::new(&mut *connection).poll(cx) {
+                    return Poll::Ready(Ended::Over(over));
                 }
-            })
-            .await
-        };
-        tidegate_trace::enter(tidegate_trace::Phase::Close);
-        if let (Ended::Over(_), Some(fault)) = (&ended, state.exchange.fault())
+                ready!(poll_deadline(sleep.as_mut(), state.deadline(), cx));
+                match state.expire(measured) {
+                    Expiry::Close(end) => return Poll::Ready(Ended::Closed(end)),
+                    Expiry::Measure => measured = true,
+                    Expiry::Answer => {}
+                }
+            }
+        })
+        .await
+    }
+
+    /// Closes a connection in the way that its end demands. Returns why it ended.
+    async fn close(&self, state: &ConnectionState, stream: Stream, ended: Ended) -> End {
+        let exchange = &state.exchange;
+        if let (Ended::Over(_), Some(fault)) = (&ended, exchange.fault())
             && fault.part == Part::Head
         {
             let page = ErrorPage::Malformed(fault.rule);
-            state.exchange.counters.code(page.code().as_u16());
-            connection.into_parts().io.into_inner().refuse(page).await;
+            exchange.counters.code(page.code().as_u16());
+            stream.refuse(page).await;
             return End::BadRequest;
         }
         let malformed = match &ended {
             Ended::Closed(_) => false,
-            Ended::Over(Ok(())) => state.exchange.malformed(),
+            Ended::Over(Ok(())) => exchange.malformed(),
             Ended::Over(Err(error)) => error.is_parse(),
         };
         if malformed {
-            state.exchange.note_malformed(Malformed::Head);
+            exchange.note_malformed(Malformed::Head);
             // The customer may still be sending; the answer must reach them all the same.
-            connection.into_parts().io.into_inner().close_lingering().await;
+            stream.close_lingering().await;
             return End::BadRequest;
         }
+        let idle = state.activity() == Activity::Idle;
         match ended {
             Ended::Closed(end) => {
-                let stream = connection.into_parts().io.into_inner();
                 match end {
                     // Nothing is on its way: a proper end.
-                    End::Idle | End::Drain | End::Displaced
-                        if state.activity() == Activity::Idle =>
-                    {
-                        stream.close().await
-                    }
+                    End::Idle | End::Drain | End::Displaced if idle => stream.close().await,
                     // The kernel would keep what the customer does not read.
                     End::BodyDeadline => stream.reset(),
                     _ => stream.cut(),
@@ -201,18 +187,33 @@ impl HttpServer {
                 end
             }
             Ended::Over(Ok(())) if state.closed_by_customer.get() => End::Customer,
-            Ended::Over(Ok(())) if shutdown.stage() != Stage::Open => End::Drain,
+            Ended::Over(Ok(())) if self.context.shutdown.stage() != Stage::Open => End::Drain,
             Ended::Over(Ok(())) => End::Finished,
             Ended::Over(Err(_)) => {
-                connection.into_parts().io.into_inner().cut();
-                match state.activity() {
-                    _ if state.exchange.fault().is_some() => End::BadRequest,
-                    _ if state.exchange.truncated.get() => End::Truncated,
-                    Activity::Idle => End::Customer,
-                    _ => End::Broken,
+                stream.cut();
+                match exchange.fault() {
+                    Some(_) => End::BadRequest,
+                    None if exchange.truncated.get() => End::Truncated,
+                    None if idle => End::Customer,
+                    None => End::Broken,
                 }
             }
         }
+    }
+}
+
+/// Ready when a deadline has passed. Armed lazily: the timer moves only when it fires, or
+/// when the deadline came nearer.
+fn poll_deadline(mut sleep: Pin<&mut Sleep>, deadline: Instant, cx: &mut Context<'_>) -> Poll<()> {
+    if sleep.deadline() > deadline.into() {
+        sleep.as_mut().reset(deadline.into());
+    }
+    loop {
+        ready!(sleep.as_mut().poll(cx));
+        if deadline <= clock::read() {
+            return Poll::Ready(());
+        }
+        sleep.as_mut().reset(deadline.into());
     }
 }
 
