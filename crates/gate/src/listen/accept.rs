@@ -47,9 +47,15 @@ impl Acceptor {
         })
     }
 
-    /// Passes connections to another pipeline from now on.
-    pub fn renew(&self, pipeline: Rc<Pipeline>) {
-        self.pipeline.replace(pipeline);
+    /// The pipeline in use.
+    pub fn pipeline(&self) -> Rc<Pipeline> {
+        self.pipeline.borrow().clone()
+    }
+
+    /// Passes connections to the next pipeline from now on.
+    pub fn renew(&self, next: impl FnOnce(&Pipeline) -> Rc<Pipeline>) {
+        let next = next(&self.pipeline());
+        self.pipeline.replace(next);
     }
 
     /// Refuses a connection for which there is no file descriptor, by a reset: its customer
@@ -93,7 +99,7 @@ impl Acceptor {
     async fn accept_loop(self: Rc<Self>, listener: AsyncFd<TcpListener>, scheme: Scheme) {
         loop {
             let Ok(mut ready) = listener.readable().await else { return };
-            let pipeline = self.pipeline.borrow().clone();
+            let pipeline = self.pipeline();
             self.spare.borrow_mut().restore();
             for _ in 0..BATCH {
                 enter(Bucket::Arrival);

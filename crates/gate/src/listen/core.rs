@@ -1,23 +1,16 @@
 //! The thread of one core: builds its parts, runs its tasks, drains them.
 
-use crate::admission::decide::Decider;
-use crate::admission::replays::SeenHellos;
 use crate::admission::sessions::Sessions;
 use crate::context::CoreContext;
 use crate::generation::Generation;
-use crate::http::requests::HttpServer;
 use crate::listen::accept::Acceptor;
-use crate::listen::dispatcher::Dispatcher;
 use crate::listen::pipeline::Pipeline;
-use crate::listen::task::Tasks;
 use crate::shared::Shared;
 use crate::shutdown::Stage;
 use crate::socket::Scheme;
 use crate::supervision::{Component, Supervisor};
 use crate::telemetry::cpu::{self, Metered};
 use crate::telemetry::labels::Bucket;
-use crate::upstream::routes::Routes;
-use std::cell::RefCell;
 use std::io;
 use std::net::TcpListener;
 use std::rc::Rc;
@@ -75,14 +68,9 @@ async fn run_until_drained(parts: Parts, index: usize, listeners: Listeners) -> 
     let Parts { shared, sessions, mut generations, mut drain, supervisor } = parts;
     let generation = generations.borrow_and_update().clone();
     let context = CoreContext::new(shared, index).renewed(generation.config.clone());
-    let decider = decider(&context, &generation, &sessions, Rc::default());
-    let dispatcher = Dispatcher::new(decider.clone());
-    let routes = Routes::new(&context, generation.connector.clone());
-    let http = HttpServer::new(context.clone(), routes.clone());
-    let mut serving = Serving { context, decider, dispatcher, http };
-    let counters = serving.context.counters.clone();
-    let acceptor = Acceptor::new(serving.pipeline(&generation), counters);
-    let routes = Rc::new(RefCell::new(routes));
+    let pipeline = Pipeline::new(&context, &generation, sessions);
+    let dispatcher = pipeline.dispatcher.clone();
+    let acceptor = Acceptor::new(pipeline, context.counters.clone());
 
     let mut accepting = Vec::new();
     let listen = [(Some(listeners.tls), Scheme::Https), (listeners.clear, Scheme::Http)];
@@ -91,10 +79,9 @@ async fn run_until_drained(parts: Parts, index: usize, listeners: Listeners) -> 
         let accept = acceptor.clone().accept_on(listener, scheme)?;
         accepting.push(spawn_local(supervisor.clone().watch(Component::AcceptLoop, accept)));
     }
-    let dispatch =
-        supervisor.clone().watch(Component::Dispatcher, serving.dispatcher.clone().run());
+    let dispatch = supervisor.clone().watch(Component::Dispatcher, dispatcher.clone().run());
     spawn_local(Metered::new(Bucket::Arrival, dispatch));
-    let upkeep = supervisor.watch(Component::CoreUpkeep, upkeep(routes.clone()));
+    let upkeep = supervisor.watch(Component::CoreUpkeep, upkeep(acceptor.clone()));
     spawn_local(Metered::new(Bucket::Upkeep, upkeep));
 
     while drain.borrow_and_update().is_none() {
@@ -102,9 +89,7 @@ async fn run_until_drained(parts: Parts, index: usize, listeners: Listeners) -> 
             changed = drain.changed() => if changed.is_err() { break },
             Ok(()) = generations.changed() => {
                 let generation = generations.borrow_and_update().clone();
-                serving = serving.renewed(&generation, &sessions);
-                acceptor.renew(serving.pipeline(&generation));
-                routes.replace(serving.http.routes.clone());
+                acceptor.renew(|pipeline| pipeline.renewed(&generation));
             }
         }
     }
@@ -113,7 +98,6 @@ async fn run_until_drained(parts: Parts, index: usize, listeners: Listeners) -> 
         accepting.abort();
         let _ = accepting.await;
     }
-    let Serving { context, dispatcher, .. } = serving;
     context.shutdown.advance(Stage::Draining);
     dispatcher.refuse_all();
     // The deadline may come nearer.
@@ -126,63 +110,15 @@ async fn run_until_drained(parts: Parts, index: usize, listeners: Listeners) -> 
     Ok(())
 }
 
-/// What serves new connections.
-struct Serving {
-    context: Rc<CoreContext>,
-    decider: Rc<Decider>,
-    dispatcher: Rc<Dispatcher>,
-    http: Rc<HttpServer>,
-}
-
-impl Serving {
-    /// The same with the next generation. The queue stays, and its dispatcher.
-    fn renewed(&self, generation: &Generation, sessions: &Arc<Sessions>) -> Self {
-        let context = self.context.renewed(generation.config.clone());
-        self.dispatcher.renew(context.clone());
-        Self {
-            decider: decider(&context, generation, sessions, self.decider.seen.clone()),
-            dispatcher: self.dispatcher.clone(),
-            http: self.http.renewed(context.clone(), generation.connector.clone()),
-            context,
-        }
-    }
-
-    /// The pipeline of connections that begin with this generation.
-    fn pipeline(&self, generation: &Generation) -> Rc<Pipeline> {
-        let tasks = Rc::new(Tasks {
-            context: self.context.clone(),
-            tls: generation.tls.clone(),
-            http: self.http.clone(),
-            wake: self.dispatcher.wake.clone(),
-        });
-        Pipeline::new(self.decider.clone(), self.dispatcher.clone(), tasks)
-    }
-}
-
-fn decider(
-    context: &Rc<CoreContext>,
-    generation: &Generation,
-    sessions: &Arc<Sessions>,
-    seen: Rc<RefCell<SeenHellos>>,
-) -> Rc<Decider> {
-    Rc::new(Decider {
-        context: context.clone(),
-        offer: generation.tls.offer.clone(),
-        keyring: generation.tls.keyring.clone(),
-        sessions: sessions.clone(),
-        seen,
-    })
-}
-
 /// Counts CPU time, and keeps the pools that are in use free of stale connections.
-async fn upkeep(routes: Rc<RefCell<Rc<Routes>>>) {
+async fn upkeep(acceptor: Rc<Acceptor>) {
     let mut turns = 0u32;
     loop {
         tokio::time::sleep(SETTLE).await;
         cpu::settle();
         turns += 1;
         if turns.is_multiple_of(20) {
-            routes.borrow().sweep();
+            acceptor.pipeline().sweep_pools();
         }
     }
 }

@@ -243,42 +243,44 @@ impl Queued {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::listen::test_parts::{Parts, on_core};
+    use crate::listen::pipeline::Pipeline;
+    use crate::listen::test_core::{TestCore, on_core};
     use std::net::TcpStream;
 
     /// A customer in the queue: their end of the connection.
-    fn queued(parts: &Parts) -> TcpStream {
-        let (pending, customer) = parts.pending(PlaceKind::Queued);
-        parts.dispatcher.enqueue(pending, NewSession::PlainHttp, parts.tasks.clone());
+    fn queued(core: &TestCore) -> TcpStream {
+        let (pending, customer) = core.pending(PlaceKind::Queued);
+        let Pipeline { dispatcher, tasks, .. } = &*core.pipeline;
+        dispatcher.enqueue(pending, NewSession::PlainHttp, tasks.clone());
         customer
     }
 
     #[test]
     fn all_are_admitted_while_the_controller_allows_it() {
-        on_core(async |parts| {
-            let _customers = [(); 3].map(|()| queued(&parts));
-            parts.dispatcher.dispatch(Instant::now());
-            assert_eq!(parts.tasks.context.shared.in_flight(), (3, 0), "their tasks have begun");
-            assert_eq!(parts.dispatcher.context().counters.admitted[Class::New].get(), 3);
+        on_core(async |core| {
+            let _customers = [(); 3].map(|()| queued(&core));
+            core.pipeline.dispatcher.dispatch(Instant::now());
+            assert_eq!(core.context.shared.in_flight(), (3, 0), "their tasks have begun");
+            assert_eq!(core.context.counters.admitted[Class::New].get(), 3);
         });
     }
 
     #[test]
     fn nobody_waits_longer_than_customers_stay() {
-        on_core(async |parts| {
-            let dispatcher = &parts.dispatcher;
-            let hold_time = dispatcher.context().config.admission.hold_time;
+        on_core(async |core| {
+            let dispatcher = &core.pipeline.dispatcher;
+            let hold_time = core.context.config.admission.hold_time;
             let mut now = Instant::now();
             for _ in 0..4 {
-                drop(queued(&parts));
+                drop(queued(&core));
                 now += Duration::from_millis(200);
                 dispatcher.wake.decide_from(now);
                 dispatcher.dispatch(now);
                 assert!(dispatcher.queue.is_empty());
             }
-            assert_eq!(dispatcher.context().counters.hold_left.get(), 4);
-            assert_eq!(parts.tasks.context.shared.in_flight(), (0, 0), "all have left");
-            let _stays = queued(&parts);
+            assert_eq!(core.context.counters.hold_left.get(), 4);
+            assert_eq!(core.context.shared.in_flight(), (0, 0), "all have left");
+            let _stays = queued(&core);
             let wait = dispatcher.queue.expires(now).unwrap() - now;
             assert!(wait < hold_time / 2, "{wait:?}");
         });

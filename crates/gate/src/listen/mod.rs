@@ -9,4 +9,4 @@ mod pipeline;
 pub mod spare;
 mod task;
 #[cfg(test)]
-mod test_parts;
+mod test_core;

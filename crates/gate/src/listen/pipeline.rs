@@ -2,8 +2,12 @@
 //! is in a file of its own; a new session waits in the queue between the last two.
 
 use crate::admission::decide::{Admit, Decider, Denial, NewSession};
+use crate::admission::replays::SeenHellos;
+use crate::admission::sessions::Sessions;
 use crate::alerts;
 use crate::context::CoreContext;
+use crate::generation::Generation;
+use crate::http::requests::HttpServer;
 use crate::linger;
 use crate::listen::dispatcher::Dispatcher;
 use crate::listen::first_flight::{FirstFlight, FirstFlightReader, FirstFlights};
@@ -13,9 +17,12 @@ use crate::refusal;
 use crate::socket::{self, Arrival};
 use crate::telemetry::cpu::Metered;
 use crate::telemetry::labels::{Bucket, End, HandshakeKind};
+use crate::upstream::routes::Routes;
 use rustls::AlertDescription;
+use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
+use std::sync::Arc;
 use tidegate_hello::OtherProtocol;
 use tidegate_trace::{Outcome, Phase};
 use tokio::task::spawn_local;
@@ -24,17 +31,60 @@ use tokio::task::spawn_local;
 pub struct Pipeline {
     context: Rc<CoreContext>,
     first_flights: FirstFlights,
-    decider: Rc<Decider>,
-    dispatcher: Rc<Dispatcher>,
-    tasks: Rc<Tasks>,
+    /// Decides on each.
+    pub decider: Rc<Decider>,
+    /// Admits new sessions from the queue.
+    pub dispatcher: Rc<Dispatcher>,
+    /// The tasks of those that are admitted.
+    pub tasks: Rc<Tasks>,
 }
 
 impl Pipeline {
-    /// The parts of one core.
-    pub fn new(decider: Rc<Decider>, dispatcher: Rc<Dispatcher>, tasks: Rc<Tasks>) -> Rc<Self> {
-        let context = tasks.context.clone();
+    /// The first pipeline of a core: its queue and its pools are empty.
+    pub fn new(
+        context: &Rc<CoreContext>,
+        generation: &Generation,
+        sessions: Arc<Sessions>,
+    ) -> Rc<Self> {
+        let decider = decider(context, generation, sessions, Rc::default());
+        let routes = Routes::new(context, generation.connector.clone());
+        let http = HttpServer::new(context.clone(), routes);
+        let dispatcher = Dispatcher::new(decider.clone());
+        Self::with(context.clone(), generation, decider, dispatcher, http)
+    }
+
+    /// The pipeline of connections that begin with another generation. The queue stays, and
+    /// its dispatcher.
+    pub fn renewed(&self, generation: &Generation) -> Rc<Self> {
+        let context = self.context.renewed(generation.config.clone());
+        let Decider { sessions, seen, .. } = &*self.decider;
+        let decider = decider(&context, generation, sessions.clone(), seen.clone());
+        let dispatcher = self.dispatcher.clone();
+        dispatcher.renew(context.clone());
+        let http = self.tasks.http.renewed(context.clone(), generation.connector.clone());
+        Self::with(context, generation, decider, dispatcher, http)
+    }
+
+    fn with(
+        context: Rc<CoreContext>,
+        generation: &Generation,
+        decider: Rc<Decider>,
+        dispatcher: Rc<Dispatcher>,
+        http: Rc<HttpServer>,
+    ) -> Rc<Self> {
+        let tasks = Rc::new(Tasks {
+            context: context.clone(),
+            tls: generation.tls.clone(),
+            http,
+            wake: dispatcher.wake.clone(),
+        });
         let first_flights = FirstFlights::new(&context.config.limits);
         Rc::new(Self { context, first_flights, decider, dispatcher, tasks })
+    }
+
+    /// Frees the pools to the upstream of stale connections; call it about once a second.
+    pub fn sweep_pools(&self) {
+        self.tasks.http.routes.sweep();
     }
 
     /// A connection was accepted: reads what it has sent. What can be done at once, such as
@@ -217,4 +267,19 @@ impl Pipeline {
         };
         spawn_local(Metered::new(Bucket::Arrival, answer));
     }
+}
+
+fn decider(
+    context: &Rc<CoreContext>,
+    generation: &Generation,
+    sessions: Arc<Sessions>,
+    seen: Rc<RefCell<SeenHellos>>,
+) -> Rc<Decider> {
+    Rc::new(Decider {
+        context: context.clone(),
+        offer: generation.tls.offer.clone(),
+        keyring: generation.tls.keyring.clone(),
+        sessions,
+        seen,
+    })
 }

@@ -238,45 +238,45 @@ fn closed_by(context: &CoreContext, end: End) -> ClosedBy {
 mod tests {
     use super::*;
     use crate::admission::decide::NewSession;
-    use crate::listen::test_parts::{Parts, on_core};
+    use crate::listen::test_core::{TestCore, on_core};
     use std::net::TcpStream;
 
     /// Begins a new customer's connection, which is served so.
-    fn connect(parts: &Parts, serve: fn() -> End) -> TcpStream {
-        let (pending, customer) = parts.pending(PlaceKind::New);
-        let admitted = parts.decider.admit_new(NewSession::PlainHttp).unwrap();
-        parts.tasks.begin_with(pending, admitted, async move |_, _| serve());
+    fn connect(core: &TestCore, serve: fn() -> End) -> TcpStream {
+        let (pending, customer) = core.pending(PlaceKind::New);
+        let admitted = core.pipeline.decider.admit_new(NewSession::PlainHttp).unwrap();
+        core.pipeline.tasks.begin_with(pending, admitted, async move |_, _| serve());
         customer
     }
 
-    async fn until_none_is_open(tasks: &Tasks) {
-        while tasks.context.counters.open.get() > 0 {
+    async fn until_none_is_open(context: &CoreContext) {
+        while context.counters.open.get() > 0 {
             tokio::task::yield_now().await;
         }
     }
 
     #[test]
     fn a_connection_whose_task_panics_is_counted_and_holds_no_session() {
-        on_core(async |parts| {
-            let _customer = connect(&parts, || panic!("a fault"));
-            let Parts { decider, tasks, .. } = parts;
-            until_none_is_open(&tasks).await;
-            assert_eq!(tasks.context.counters.ends[End::InternalError].get(), 1);
-            assert_eq!(tasks.context.shared.in_flight(), (0, 0));
-            let linger = tasks.context.config.admission.session_linger;
-            decider.sessions.expire(tasks.context.shared.now() + linger);
-            assert_eq!(decider.sessions.active(), 0);
+        on_core(async |core| {
+            let _customer = connect(&core, || panic!("a fault"));
+            let (context, sessions) = (&core.context, &core.pipeline.decider.sessions);
+            until_none_is_open(context).await;
+            assert_eq!(context.counters.ends[End::InternalError].get(), 1);
+            assert_eq!(context.shared.in_flight(), (0, 0));
+            let linger = context.config.admission.session_linger;
+            sessions.expire(context.shared.now() + linger);
+            assert_eq!(sessions.active(), 0);
         });
     }
 
     #[test]
     fn an_admitted_connection_is_in_flight_until_its_task_has_run_once() {
-        on_core(async |parts| {
-            let _customers = [(); 3].map(|()| connect(&parts, || End::Customer));
+        on_core(async |core| {
+            let _customers = [(); 3].map(|()| connect(&core, || End::Customer));
             // No task has run: nothing was awaited.
-            assert_eq!(parts.tasks.context.shared.in_flight(), (3, 0));
-            until_none_is_open(&parts.tasks).await;
-            assert_eq!(parts.tasks.context.shared.in_flight(), (0, 0));
+            assert_eq!(core.context.shared.in_flight(), (3, 0));
+            until_none_is_open(&core.context).await;
+            assert_eq!(core.context.shared.in_flight(), (0, 0));
         });
     }
 }
