@@ -4,14 +4,13 @@
 use crate::admission::key_file::KeyFile;
 use crate::admission::tickets::Keyring;
 use crate::config::file_stamp::FileStamp;
-use crate::config::{Config, Mistake};
+use crate::config::{Config, mistake_of_file};
 use crate::error::Error;
 use crate::reload::Reloader;
 use crate::telemetry::clock::unix_now;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tidegate_config::Problem;
 use tokio::time::MissedTickBehavior;
 
 /// Interval at which files are checked. A ticket key that another gate wrote must be read before it
@@ -19,6 +18,9 @@ use tokio::time::MissedTickBehavior;
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// How long the same fault is not logged again.
 const AGAIN: Duration = Duration::from_secs(60);
+
+/// The key that names the file of ticket keys.
+const KEY: &str = "tls.ticket_keys";
 
 /// The ticket keys of a gate, and the file that they are kept in.
 pub struct TicketKeys {
@@ -39,7 +41,9 @@ impl TicketKeys {
         let (keyring, file) = match &config.tls.ticket_keys {
             None => (Keyring::new(lifetime, rotation, unix_now()).map_err(random)?, None),
             Some(path) => {
-                let wrong = |problem| Error::TicketKeys(mistake(&config.source, path, problem));
+                let wrong = |problem| {
+                    Error::TicketKeys(mistake_of_file(&config.source, KEY, path, problem))
+                };
                 let (file, keys) = KeyFile::open(path, unix_now()).map_err(wrong)?;
                 let keyring = Keyring::of(&keys, lifetime, rotation).map_err(random)?;
                 (keyring, Some((path.clone(), Mutex::new(file))))
@@ -54,7 +58,7 @@ impl TicketKeys {
         if let Some((path, file)) = &self.file {
             let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
             if let Err(problem) = file.reopen(&self.keyring, unix_now()) {
-                tracing::error!("{}", mistake(&self.source, path, problem));
+                tracing::error!("{}", mistake_of_file(&self.source, KEY, path, problem));
             }
         }
     }
@@ -70,17 +74,7 @@ impl TicketKeys {
         };
         let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
         let result = file.tick(&self.keyring, now);
-        result.map_err(|problem| mistake(&self.source, path, problem).to_string())
-    }
-}
-
-fn mistake(source: &str, path: &std::path::Path, problem: Problem) -> Mistake {
-    Mistake {
-        place: source.into(),
-        key: "tls.ticket_keys".into(),
-        value: format!("{:?}", path.display().to_string()),
-        rule: problem.rule,
-        remedy: problem.remedy,
+        result.map_err(|problem| mistake_of_file(&self.source, KEY, path, problem).to_string())
     }
 }
 

@@ -34,13 +34,7 @@ impl Config {
         let mistakes = RefCell::new(Vec::new());
         let mut config = self.clone();
         config.read_files(&|_| true, &|key, path, problem| {
-            mistakes.borrow_mut().push(Mistake {
-                place: self.source.clone(),
-                key: key.into(),
-                value: format!("{:?}", path.display().to_string()),
-                rule: problem.rule,
-                remedy: problem.remedy,
-            });
+            mistakes.borrow_mut().push(mistake_of_file(&self.source, key, path, problem));
         });
         match mistakes.into_inner() {
             mistakes if mistakes.is_empty() => Ok(config),
@@ -84,6 +78,17 @@ impl Config {
             reader.noted("tls.ticket_keys", path, ticket_keys::check(path));
         }
         self.files = files;
+    }
+}
+
+/// What is wrong with a file that a key of a configuration of this source names.
+pub fn mistake_of_file(source: &str, key: &str, path: &Path, problem: Problem) -> Mistake {
+    Mistake {
+        place: source.into(),
+        key: key.into(),
+        value: format!("{:?}", path.display().to_string()),
+        rule: problem.rule,
+        remedy: problem.remedy,
     }
 }
 

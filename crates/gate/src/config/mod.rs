@@ -27,7 +27,7 @@ pub use choices::{
     SelfSigned,
 };
 pub use fields::{Admin, Admission, Limits, Listen, Log, Tls, Trace, Upstream, tables};
-pub use files::Files;
+pub use files::{Files, mistake_of_file};
 pub use flags::Flags;
 pub use identity::Identity;
 pub use origin::Origin;
