@@ -27,10 +27,8 @@ pub enum Behaviour {
     CheckCvc,
     /// Fails once, and authorises when it is asked again.
     FailOnce,
-    /// Authorises after the time of slow cards, and then the merchant is answered.
+    /// Authorises after the time of slow cards.
     Slow,
-    /// Authorises after the time of slow cards, and the merchant is never answered.
-    Silent,
 }
 
 /// Why a card is declined.
@@ -109,8 +107,8 @@ pub enum Answer {
     Approved,
     /// Declined at once.
     Declined(DeclineCode),
-    /// Authorised after the time of slow cards. The merchant is answered then, or never.
-    Later(Behaviour),
+    /// Authorised after the time of slow cards.
+    Later,
 }
 
 /// Why there is no answer; then the issuer has done nothing.
@@ -123,7 +121,7 @@ pub enum NoAnswer {
 }
 
 /// All test cards.
-pub static TEST_CARDS: [TestCard; 12] = [
+pub static TEST_CARDS: [TestCard; 11] = [
     TestCard { number: "4242424242424242", behaviour: Behaviour::Approve },
     TestCard { number: "5555555555554444", behaviour: Behaviour::Approve },
     TestCard { number: "6011111111111117", behaviour: Behaviour::Approve },
@@ -135,7 +133,6 @@ pub static TEST_CARDS: [TestCard; 12] = [
     TestCard { number: "4000000000000127", behaviour: Behaviour::CheckCvc },
     TestCard { number: "4000000000000119", behaviour: Behaviour::FailOnce },
     TestCard { number: "4000000000005043", behaviour: Behaviour::Slow },
-    TestCard { number: "4000000000006066", behaviour: Behaviour::Silent },
 ];
 
 const fn decline(number: &'static str, code: DeclineCode) -> TestCard {
@@ -167,7 +164,7 @@ pub fn ask(card: &Card, attempt: i64, now_ms: i64) -> Result<Answer, NoAnswer> {
         Behaviour::CheckCvc => Ok(Answer::Declined(DeclineCode::IncorrectCvc)),
         Behaviour::FailOnce if attempt > 1 => Ok(Answer::Approved),
         Behaviour::FailOnce => Err(NoAnswer::Failed),
-        later @ (Behaviour::Slow | Behaviour::Silent) => Ok(Answer::Later(later)),
+        Behaviour::Slow => Ok(Answer::Later),
     }
 }
 
@@ -211,7 +208,7 @@ mod tests {
         assert_eq!(ask("4000000000000127", "123", 1), Ok(Answer::Approved));
         assert_eq!(ask("4000000000000119", "111", 1), Err(NoAnswer::Failed));
         assert_eq!(ask("4000000000000119", "111", 2), Ok(Answer::Approved));
-        assert_eq!(ask("4000000000006066", "111", 1), Ok(Answer::Later(Behaviour::Silent)));
+        assert_eq!(ask("4000000000005043", "111", 1), Ok(Answer::Later));
     }
 
     #[test]

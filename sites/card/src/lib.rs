@@ -1,6 +1,6 @@
 //! A card processor: a simulated one, for the sites that take money.
 //!
-//! Merchants create payments over an HTTPS interface, capture and refund them, and are told by
+//! Merchants create payments over an HTTPS interface, capture and refund them, and learn by
 //! signed webhooks what has happened. Customers type their cards into a form of the
 //! processor's own. What a card does follows from its number (`issuer::TEST_CARDS`), and other
 //! cards than test cards are refused. `docs/card.md` describes the interface.
@@ -51,8 +51,7 @@ pub use number::{Brand, CardNumber, NumberMistake};
 pub use options::{ForMerchant, Limits, Options};
 pub use resource::is_reference;
 pub use resource::{
-    ApiError, Cancellation, Capturing, CardSummary, Event, EventKind, Events, Failure, Movement,
-    Payment,
+    ApiError, Cancellation, CardSummary, Event, EventKind, Failure, Movement, Payment,
 };
 pub use signature::{Rejected, SIGNATURE, WebhookSecret};
 pub use site::{Processor, Site, processor, start};

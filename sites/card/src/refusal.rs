@@ -3,8 +3,7 @@
 
 use std::time::Duration;
 
-use crate::issuer::DeclineCode;
-use crate::resource::{ApiError, Failure, Payment};
+use crate::resource::{ApiError, Failure};
 
 /// An answer that is no success.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,22 +19,13 @@ impl Refusal {
     /// A refusal without a field.
     pub fn new(status: u16, code: &str, message: impl Into<String>) -> Self {
         let (code, message) = (code.to_owned(), message.into());
-        let error = ApiError { code, message, field: None, decline_code: None };
-        Self { status, retry_after: None, failure: Box::new(Failure { error, payment: None }) }
+        let error = ApiError { code, message, field: None };
+        Self { status, retry_after: None, failure: Box::new(Failure { error }) }
     }
 
     /// The refusal of a value.
     pub fn of_field(field: &str, code: &str, message: impl Into<String>) -> Self {
         Self::new(422, code, message).field(field)
-    }
-
-    /// The refusal of a payment whose card was declined.
-    pub fn declined(code: DeclineCode, payment: Payment) -> Self {
-        let field = format!("card.{}", code.field());
-        let mut refusal = Self::new(402, "card_declined", code.message()).field(&field);
-        refusal.failure.error.decline_code = Some(code);
-        refusal.failure.payment = Some(payment);
-        refusal
     }
 
     /// The same with the field at fault.

@@ -27,8 +27,6 @@ pub struct Payment {
     pub amount_captured: i64,
     /// Sum of the refunds.
     pub amount_refunded: i64,
-    /// When it is captured.
-    pub capture: Capturing,
     /// What the customer is told.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
@@ -42,11 +40,9 @@ pub struct Payment {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancellation: Option<Cancellation>,
     /// Where the customer types the card.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub checkout_url: Option<String>,
+    pub checkout_url: String,
     /// Where the customer goes afterwards.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub return_url: Option<String>,
+    pub return_url: String,
     /// All captures, oldest first.
     pub captures: Vec<Movement>,
     /// All refunds, oldest first.
@@ -76,17 +72,6 @@ pub struct Movement {
     pub created_ms: i64,
 }
 
-/// When a payment is captured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Capturing {
-    /// When the merchant says so.
-    #[default]
-    Manual,
-    /// As soon as it is authorised.
-    Automatic,
-}
-
 /// What is kept of a card.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CardSummary {
@@ -106,8 +91,6 @@ pub struct CardSummary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cancellation {
-    /// By the merchant.
-    Merchant,
     /// By the customer, at the card form.
     Customer,
     /// The customer typed no card in time.
@@ -118,12 +101,11 @@ pub enum Cancellation {
 
 impl Cancellation {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Merchant, Self::Customer, Self::Abandoned, Self::Expired];
+    pub const ALL: [Self; 3] = [Self::Customer, Self::Abandoned, Self::Expired];
 
     /// Its name in messages and in the database.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Merchant => "merchant",
             Self::Customer => "customer",
             Self::Abandoned => "abandoned",
             Self::Expired => "expired",
@@ -177,9 +159,6 @@ pub enum EventKind {
 pub struct Failure {
     /// What is wrong.
     pub error: ApiError,
-    /// The payment, where one was declined.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub payment: Option<Payment>,
 }
 
 /// What is wrong with a request.
@@ -192,18 +171,6 @@ pub struct ApiError {
     /// The field at fault, such as `card.number`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// With the code `card_declined`: why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub decline_code: Option<DeclineCode>,
-}
-
-/// A page of events.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Events {
-    /// The events, by ascending sequence.
-    pub events: Vec<Event>,
-    /// Whether there are more after the last of these.
-    pub has_more: bool,
 }
 
 /// Header of a request that may be repeated.

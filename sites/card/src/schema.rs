@@ -14,7 +14,7 @@ use tidegate_sitekit::database::{self, Connection, Dialect, notes, tables};
 
 /// Kind and version of the database.
 const KIND: &str = "card";
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 /// Key of PostgreSQL's advisory lock under which one process makes the tables.
 const LOCK: i64 = 0x6361_7264;
 
@@ -31,15 +31,15 @@ CREATE TABLE payments (
     phase {int} NOT NULL,
     captured {int} NOT NULL CHECK (captured BETWEEN 0 AND amount),
     refunded {int} NOT NULL CHECK (refunded BETWEEN 0 AND captured),
-    automatic {int} NOT NULL, description TEXT NOT NULL, return_url TEXT NOT NULL,
+    description TEXT NOT NULL, return_url TEXT NOT NULL,
     brand TEXT NOT NULL, last4 TEXT NOT NULL, fingerprint TEXT NOT NULL,
     exp_month {int} NOT NULL, exp_year {int} NOT NULL,
     decline_code TEXT NOT NULL, cancellation TEXT NOT NULL,
-    attempts {int} NOT NULL, due {int} NOT NULL, answers_key TEXT NOT NULL,
+    attempts {int} NOT NULL, due {int} NOT NULL,
     version {int} NOT NULL, created {int} NOT NULL
 );
 CREATE UNIQUE INDEX payments_reference ON payments (merchant, reference);
-CREATE UNIQUE INDEX payments_checkout ON payments (checkout) WHERE checkout <> '';
+CREATE UNIQUE INDEX payments_checkout ON payments (checkout);
 CREATE INDEX payments_due ON payments (due);
 CREATE TABLE movements (
     payment TEXT NOT NULL, number {int} NOT NULL, id TEXT NOT NULL, kind TEXT NOT NULL,
@@ -50,8 +50,8 @@ CREATE UNIQUE INDEX movements_reference ON movements (payment, kind, reference)
     WHERE reference <> '';
 CREATE TABLE idempotency (
     merchant TEXT NOT NULL, key TEXT NOT NULL, fingerprint TEXT NOT NULL,
-    state {int} NOT NULL, attempts {int} NOT NULL, status {int} NOT NULL, body TEXT NOT NULL,
-    created {int} NOT NULL, PRIMARY KEY (merchant, key)
+    status {int} NOT NULL, body TEXT NOT NULL, created {int} NOT NULL,
+    PRIMARY KEY (merchant, key)
 ){by_key};
 CREATE INDEX idempotency_created ON idempotency (merchant, created);
 CREATE TABLE events (
@@ -67,10 +67,6 @@ CREATE TABLE deliveries (
 CREATE INDEX deliveries_next ON deliveries (merchant, endpoint, state, next);
 CREATE INDEX deliveries_event ON deliveries (event);
 CREATE INDEX deliveries_pending ON deliveries (created) WHERE state = 0;
-CREATE TABLE attempts (
-    delivery {int} NOT NULL, number {int} NOT NULL, at {int} NOT NULL, took {int} NOT NULL,
-    status {int} NOT NULL, error TEXT NOT NULL, PRIMARY KEY (delivery, number)
-){by_key};
 ";
 
 /// Makes the tables of an empty database, and a row for each merchant that has none.

@@ -1,7 +1,7 @@
 //! A stored payment as its merchant sees it.
 
 use crate::app::App;
-use crate::resource::{Capturing, Payment};
+use crate::resource::Payment;
 use crate::schema::NEVER;
 use crate::state::Phase;
 use crate::store::payments::{Kind, Moved, Stored};
@@ -11,7 +11,6 @@ pub fn payment(app: &App, stored: &Stored, movements: Vec<Moved>) -> Payment {
     let (captures, refunds): (Vec<_>, Vec<_>) =
         movements.into_iter().partition(|moved| moved.kind == Kind::Capture);
     let only = |moved: Vec<Moved>| moved.into_iter().map(|moved| moved.movement).collect();
-    let has_form = !stored.checkout.is_empty();
     let waits = matches!(stored.state.phase, Phase::RequiresCard | Phase::Open);
     Payment {
         id: stored.id.clone(),
@@ -22,13 +21,12 @@ pub fn payment(app: &App, stored: &Stored, movements: Vec<Moved>) -> Payment {
         amount_capturable: stored.state.capturable(),
         amount_captured: stored.state.captured,
         amount_refunded: stored.state.refunded,
-        capture: if stored.automatic { Capturing::Automatic } else { Capturing::Manual },
         description: stored.description.clone(),
         card: stored.card.clone(),
         decline_code: stored.decline_code,
         cancellation: stored.cancellation,
-        checkout_url: has_form.then(|| app.checkout_url(&stored.checkout)),
-        return_url: has_form.then(|| stored.return_url.clone()),
+        checkout_url: app.checkout_url(&stored.checkout),
+        return_url: stored.return_url.clone(),
         captures: only(captures),
         refunds: only(refunds),
         version: stored.version,

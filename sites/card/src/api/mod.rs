@@ -2,7 +2,6 @@
 
 mod auth;
 mod body;
-mod events;
 mod id;
 mod payments;
 mod reply;
@@ -22,10 +21,7 @@ pub fn router() -> Router<App> {
         .route("/v1/payments", get(payments::find).post(payments::create))
         .route("/v1/payments/{id}", get(payments::retrieve))
         .route("/v1/payments/{id}/capture", post(payments::capture))
-        .route("/v1/payments/{id}/cancel", post(payments::cancel))
         .route("/v1/payments/{id}/refunds", post(payments::refund))
-        .route("/v1/events", get(events::list))
-        .route("/v1/events/{id}", get(events::retrieve))
         .route("/healthz", get(health))
         .fallback(not_found)
         .method_not_allowed_fallback(not_allowed)

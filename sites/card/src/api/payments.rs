@@ -6,7 +6,7 @@ use super::auth::Caller;
 use super::body::Posted;
 use super::id::Id;
 use super::reply::Reply;
-use super::requests::{Cancel, Capture, Create, Refund};
+use super::requests::{Capture, Create, Refund};
 use crate::app::App;
 use crate::merchants::Merchant;
 use crate::operations::Request;
@@ -28,12 +28,6 @@ pub async fn create(State(app): State<App>, posted: Posted) -> Result<Reply, Rep
 pub async fn capture(State(app): State<App>, Id(id): Id, posted: Posted) -> Result<Reply, Reply> {
     let (asked, last) = posted.parse::<Capture>()?.check()?;
     posted.perform(&app, Request::Capture { id, asked, last }).await
-}
-
-/// POST /v1/payments/{id}/cancel
-pub async fn cancel(State(app): State<App>, Id(id): Id, posted: Posted) -> Result<Reply, Reply> {
-    let Cancel {} = posted.parse()?;
-    posted.perform(&app, Request::Cancel { id }).await
 }
 
 /// POST /v1/payments/{id}/refunds

@@ -4,17 +4,14 @@ use std::fmt;
 
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
-use zeroize::Zeroizing;
 
-use super::body::Object;
 use crate::address;
 use crate::amount::{Currency, MOST};
-use crate::details::{Card, Cvc, Expiry};
 use crate::merchants::Merchant;
-use crate::number::{CardNumber, NumberMistake, looks_like_card};
-use crate::operations::{Asked, New, Source};
+use crate::number::looks_like_card;
+use crate::operations::{Asked, New};
 use crate::refusal::Refusal;
-use crate::resource::{Capturing, LONGEST_DESCRIPTION, is_reference};
+use crate::resource::{LONGEST_DESCRIPTION, is_reference};
 
 /// Body of a new payment.
 #[derive(Deserialize)]
@@ -24,19 +21,7 @@ pub struct Create {
     currency: Text,
     reference: Text,
     description: Option<Text>,
-    capture: Option<Text>,
-    card: Option<Object<TypedCard>>,
-    return_url: Option<Text>,
-}
-
-/// A card as a merchant sends it.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TypedCard {
-    number: Secret,
-    exp_month: Whole,
-    exp_year: Whole,
-    cvc: Secret,
+    return_url: Text,
 }
 
 /// Body of a capture.
@@ -56,11 +41,6 @@ pub struct Refund {
     amount: Option<Whole>,
     reference: Option<Text>,
 }
-
-/// Body of a cancellation, which has no fields.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Cancel {}
 
 impl Create {
     /// The payment that is asked for.
@@ -83,46 +63,9 @@ impl Create {
             let text = "Must be one line of at most 200 characters, without a card number.";
             return Err(Refusal::of_field("description", "description_invalid", text));
         }
-        let capture = match self.capture.as_ref().map(|text| text.0.as_str()) {
-            None | Some("manual") => Capturing::Manual,
-            Some("automatic") => Capturing::Automatic,
-            Some(_) => {
-                let text = "Must be manual or automatic.";
-                return Err(Refusal::of_field("capture", "capture_invalid", text));
-            }
-        };
-        let source = match (self.card, self.return_url) {
-            (Some(Object(card)), None) => Source::Card(card.check()?),
-            (None, Some(url)) => Source::Form { return_url: return_url(&url.0, merchant)? },
-            _ => {
-                let text = "Send either `card`, or `return_url` for the processor's card form.";
-                return Err(Refusal::of_field("card", "card_or_return_url", text));
-            }
-        };
+        let return_url = return_url(&self.return_url.0, merchant)?;
         let description = description.to_owned();
-        Ok(New { amount, currency, reference, description, capture, source })
-    }
-}
-
-impl TypedCard {
-    fn check(self) -> Result<Card, Refusal> {
-        let wrong = |field: &str, code: &str, text: &str| {
-            Refusal::of_field(&format!("card.{field}"), code, text)
-        };
-        let number = CardNumber::parse(&self.number.0).map_err(|mistake| {
-            let code = match mistake {
-                NumberMistake::Missing => "number_missing",
-                _ => "number_invalid",
-            };
-            wrong("number", code, mistake.message())
-        })?;
-        let expiry = Expiry::new(self.exp_month.0, self.exp_year.0).map_err(|text| {
-            let month = (1..=12).contains(&self.exp_month.0);
-            wrong(if month { "exp_year" } else { "exp_month" }, "expiry_invalid", text)
-        })?;
-        let cvc = Cvc::parse(&self.cvc.0, number.brand())
-            .map_err(|text| wrong("cvc", "cvc_invalid", text))?;
-        Ok(Card { number, expiry, cvc })
+        Ok(New { amount, currency, reference, description, return_url })
     }
 }
 
@@ -243,15 +186,6 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// A text that is overwritten when it is dropped.
-struct Secret(Zeroizing<String>);
-
-impl<'de> Deserialize<'de> for Secret {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(Zeroizing::new(Text::deserialize(deserializer)?.0)))
-    }
-}
-
 /// `true` or `false`.
 struct YesOrNo(bool);
 
@@ -279,7 +213,7 @@ mod tests {
     #[test]
     fn every_field_has_a_rule_and_every_rule_a_code() {
         let good = r#"{"amount":5000,"currency":"usd","reference":"d-1","description":"Deposit",
-            "card":{"number":"4242424242424242","exp_month":12,"exp_year":2099,"cvc":"123"}}"#;
+            "return_url":"https://shop.example/paid"}"#;
         assert_eq!(code(good), "ok");
         for (from, to, expected) in [
             ("5000", "0", "amount_too_small"),
@@ -294,17 +228,6 @@ mod tests {
             ("Deposit", "two\\nlines", "description_invalid"),
             ("Deposit", "by 5555 5555 5555 4444", "description_invalid"),
             ("d-1", "5555555555554444", "reference_invalid"),
-            ("\"description\"", "\"capture\"", "capture_invalid"),
-            ("4242424242424242", "4242424242424241", "number_invalid"),
-            ("4242424242424242", "", "number_missing"),
-            ("\"exp_month\":12", "\"exp_month\":13", "expiry_invalid"),
-            ("2099", "99", "expiry_invalid"),
-            ("\"123\"", "\"12\"", "cvc_invalid"),
-            (
-                "\"amount\"",
-                "\"return_url\":\"https://shop.example/paid\",\"amount\"",
-                "card_or_return_url",
-            ),
         ] {
             assert_eq!(code(&good.replacen(from, to, 1)), expected, "{from} -> {to}");
         }

@@ -17,16 +17,14 @@ use tokio::time::{Instant, sleep};
 use zeroize::Zeroizing;
 
 use super::error::Error;
-use super::request::{CaptureBody, Form, Key, NewCard, Nothing, RefundBody};
+use super::request::{CaptureBody, Form, Key, RefundBody};
 use crate::address;
 use crate::backoff::Backoff;
 use crate::http::{Answered, Http};
-use crate::resource::{
-    ApiError, Events, Failure, IDEMPOTENCY_KEY, Payment, REPLAYED, is_reference,
-};
+use crate::resource::{ApiError, Failure, IDEMPOTENCY_KEY, Payment, REPLAYED, is_reference};
 
-/// Most bytes of an answer: a hundred events with all their movements.
-const MOST_ANSWER: usize = 8 * 1024 * 1024;
+/// Most bytes of an answer: a payment with all its movements.
+const MOST_ANSWER: usize = 128 * 1024;
 
 /// How long a call may take.
 #[derive(Clone, Copy, Debug)]
@@ -106,14 +104,6 @@ impl Client {
         self.post("/v1/payments", key, form).await
     }
 
-    /// Creates a payment with a card.
-    ///
-    /// # Errors
-    /// Declined, refused, or unknown.
-    pub async fn create_with_card(&self, key: &Key, new: &NewCard) -> Result<Payment, Error> {
-        self.post("/v1/payments", key, new).await
-    }
-
     /// Captures an amount, or all that is left. After the `last` capture nothing more can be
     /// captured. A `reference` names the capture; with the same one it happens once.
     ///
@@ -129,14 +119,6 @@ impl Client {
     ) -> Result<Payment, Error> {
         let body = CaptureBody { amount, reference, last };
         self.post(&format!("/v1/payments/{payment}/capture"), key, &body).await
-    }
-
-    /// Gives up what is not captured.
-    ///
-    /// # Errors
-    /// Refused, or unknown.
-    pub async fn cancel(&self, key: &Key, payment: &str) -> Result<Payment, Error> {
-        self.post(&format!("/v1/payments/{payment}/cancel"), key, &Nothing {}).await
     }
 
     /// Refunds an amount, or all that is left. A `reference` names the refund; with the same
@@ -177,14 +159,6 @@ impl Client {
         }
         let list: List = self.get(&format!("/v1/payments?reference={reference}")).await?;
         Ok(list.payments.into_iter().find(|payment| payment.reference == reference))
-    }
-
-    /// At most `limit` (1 to 100) events after a number, for what webhooks have not brought.
-    ///
-    /// # Errors
-    /// Refused, or unknown.
-    pub async fn events(&self, after: i64, limit: u32) -> Result<Events, Error> {
-        self.get(&format!("/v1/events?after={after}&limit={limit}")).await
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
@@ -288,19 +262,14 @@ fn read<T: DeserializeOwned>(answer: &Answered) -> Read<T> {
         };
     }
     let failure: Option<Failure> = serde_json::from_slice(&answer.body).ok();
-    let Some(Failure { error, payment }) = failure else {
+    let Some(Failure { error }) = failure else {
         // Not the processor, but something in front of it.
         return Read::Again(format!("answered {}", answer.status));
     };
     if may_change(answer.status, &error) {
         return Read::Again(format!("answered {} {}", answer.status, error.code));
     }
-    match (error.decline_code, payment) {
-        (Some(code), Some(payment)) => {
-            Read::Definite(Error::Declined { code, payment: Box::new(payment) })
-        }
-        _ => Read::Definite(Error::Refused { status: answer.status.as_u16(), error }),
-    }
+    Read::Definite(Error::Refused { status: answer.status.as_u16(), error })
 }
 
 /// Whether the same request may have another answer later.

@@ -1,19 +1,10 @@
 //! Why a request has no success.
 
-use crate::issuer::DeclineCode;
-use crate::resource::{ApiError, Payment};
+use crate::resource::ApiError;
 
 /// Why a request has no success.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The card was declined: nothing is charged.
-    #[error("the card was declined ({})", .code.name())]
-    Declined {
-        /// Why.
-        code: DeclineCode,
-        /// The payment, which has ended.
-        payment: Box<Payment>,
-    },
     /// The processor refuses the request, which has changed nothing and never will.
     #[error("the processor refuses with {status} {}: {}", .error.code, .error.message)]
     Refused {
@@ -33,7 +24,7 @@ impl Error {
     pub fn refusal_code(&self) -> Option<&str> {
         match self {
             Self::Refused { error, .. } => Some(&error.code),
-            Self::Declined { .. } | Self::Unknown(_) => None,
+            Self::Unknown(_) => None,
         }
     }
 }

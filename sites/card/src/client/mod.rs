@@ -4,11 +4,11 @@
 //!
 //! 1. It stores what it wants ([`Entry`]) in the transaction of its own change, *before* it
 //!    calls. The entry's reference names the payment for both sides, for ever.
-//! 2. [`work_off`] carries out what is stored, as often as needed, under an idempotency key
+//! 2. [`perform`] carries out what is stored, as often as needed, under an idempotency key
 //!    that follows from the entry. When no answer is certain, it looks the payment up by its
-//!    reference; what is still uncertain stays in the outbox.
+//!    reference; what is still uncertain stays stored.
 //! 3. It stores the outcome and removes the entry in one transaction with what follows from
-//!    it ([`Outbox::settle`]): a deposit is credited once.
+//!    it: a deposit is credited once.
 //! 4. It verifies webhooks ([`Verifier`]), remembers the ids of events that it has used, and
 //!    ignores a payment of a lower version than one that it has seen.
 
@@ -20,6 +20,6 @@ mod webhook;
 
 pub use connection::{Client, Patience};
 pub use error::Error;
-pub use outbox::{Entry, Outbox, Outcome, Step, Worked, perform, work_off};
-pub use request::{Form, Key, NewCard, Typed};
+pub use outbox::{Entry, Outcome, Step, perform};
+pub use request::{Form, Key};
 pub use webhook::{TOLERANCE, Verifier};

@@ -3,7 +3,6 @@
 use super::connection::Client;
 use super::error::Error;
 use super::request::{Form, Key};
-use crate::issuer::DeclineCode;
 use crate::resource::{ApiError, Movement, Payment, is_reference};
 
 /// What a merchant wants, as it is stored. It holds no card.
@@ -30,8 +29,6 @@ pub enum Step {
         /// Nothing more will be captured.
         last: bool,
     },
-    /// What is not captured is given up.
-    Cancel,
     /// A refund.
     Refund {
         /// The merchant's own name for it, unique among the refunds of the payment.
@@ -46,37 +43,8 @@ pub enum Step {
 pub enum Outcome {
     /// The step was carried out, and this is the payment now.
     Done(Box<Payment>),
-    /// The card was declined.
-    Declined(DeclineCode),
     /// The processor refuses the step, which has changed nothing.
     Refused(ApiError),
-}
-
-/// Where a merchant stores its entries.
-pub trait Outbox {
-    /// An error of the store.
-    type Error: std::error::Error + Send + Sync + 'static;
-
-    /// At most `most` entries that are not settled, oldest first.
-    fn pending(&self, most: usize) -> impl Future<Output = Result<Vec<Entry>, Self::Error>> + Send;
-
-    /// Removes an entry and stores what follows from its outcome, in one transaction. It may
-    /// be called again with the same entry after a crash, and when several work at once: an
-    /// entry that is not there is left alone, and nothing follows a second time.
-    fn settle(
-        &self,
-        entry: &Entry,
-        outcome: &Outcome,
-    ) -> impl Future<Output = Result<(), Self::Error>> + Send;
-}
-
-/// What working off an outbox has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Worked {
-    /// Entries that are settled now.
-    pub settled: usize,
-    /// Entries whose outcome is unknown and that are still there.
-    pub unknown: usize,
 }
 
 impl Entry {
@@ -87,7 +55,6 @@ impl Entry {
         Key::of_text(match &self.step {
             Step::Create(_) => format!("create|{of}"),
             Step::Capture { reference, .. } => format!("capture|{of}|{reference}"),
-            Step::Cancel => format!("cancel|{of}"),
             Step::Refund { reference, .. } => format!("refund|{of}|{reference}"),
         })
     }
@@ -95,35 +62,10 @@ impl Entry {
     fn has_references(&self) -> bool {
         let own = match &self.step {
             Step::Capture { reference, .. } | Step::Refund { reference, .. } => reference,
-            Step::Create(_) | Step::Cancel => &self.reference,
+            Step::Create(_) => &self.reference,
         };
         is_reference(&self.reference) && is_reference(own)
     }
-}
-
-/// Works off at most `most` entries, one after the other.
-///
-/// # Errors
-/// An error of the store.
-pub async fn work_off<O: Outbox>(
-    client: &Client,
-    outbox: &O,
-    most: usize,
-) -> Result<Worked, O::Error> {
-    let mut worked = Worked::default();
-    for entry in outbox.pending(most).await? {
-        match perform(client, &entry).await {
-            Ok(outcome) => {
-                outbox.settle(&entry, &outcome).await?;
-                worked.settled += 1;
-            }
-            Err(why) => {
-                tracing::info!(reference = entry.reference, why, "a payment's outcome is unknown");
-                worked.unknown += 1;
-            }
-        }
-    }
-    Ok(worked)
 }
 
 /// Carries out an entry, or finds out what has become of it.
@@ -138,37 +80,34 @@ pub async fn perform(client: &Client, entry: &Entry) -> Result<Outcome, String> 
         ));
     }
     let key = entry.key();
-    let step = match &entry.step {
-        Step::Create(form) => {
-            let form = Form { reference: entry.reference.clone(), ..form.clone() };
-            return settled(client.create(&key, &form).await, client, entry).await;
-        }
-        step => step,
-    };
+    if let Step::Create(form) = &entry.step {
+        let form = Form { reference: entry.reference.clone(), ..form.clone() };
+        return settled(client.create(&key, &form).await, client, entry).await;
+    }
     let found = client.by_reference(&entry.reference).await;
     let Some(payment) = found.map_err(|error| error.to_string())? else {
         return Ok(refused("payment_not_found", "There is no payment of this reference."));
     };
     // A key is forgotten after a day; the reference tells for ever.
-    if is_done(step, &payment) {
+    if is_done(&entry.step, &payment) {
         return Ok(Outcome::Done(Box::new(payment)));
     }
     let id = &payment.id;
-    let answer = match step {
+    let answer = match &entry.step {
+        Step::Create(_) => Ok(payment),
         Step::Capture { reference, amount, last } => {
             client.capture(&key, id, *amount, Some(reference), *last).await
         }
         Step::Refund { reference, amount } => {
             client.refund(&key, id, *amount, Some(reference)).await
         }
-        Step::Cancel | Step::Create(_) => client.cancel(&key, id).await,
     };
     settled(answer, client, entry).await
 }
 
 fn refused(code: &str, message: &str) -> Outcome {
     let (code, message) = (code.to_owned(), message.to_owned());
-    Outcome::Refused(ApiError { code, message, field: None, decline_code: None })
+    Outcome::Refused(ApiError { code, message, field: None })
 }
 
 /// The outcome that an answer tells, or that the payment itself tells.
@@ -179,7 +118,6 @@ async fn settled(
 ) -> Result<Outcome, String> {
     let error = match answer {
         Ok(payment) => return Ok(Outcome::Done(Box::new(payment))),
-        Err(Error::Declined { code, .. }) => return Ok(Outcome::Declined(code)),
         Err(error) => error,
     };
     // This merchant has done it, under a key that was forgotten, or with a body that another
@@ -202,7 +140,6 @@ fn is_done(step: &Step, payment: &Payment) -> bool {
         Step::Create(_) => true,
         Step::Capture { reference, .. } => among(&payment.captures, reference),
         Step::Refund { reference, .. } => among(&payment.refunds, reference),
-        Step::Cancel => payment.cancellation.is_some(),
     }
 }
 
@@ -225,7 +162,6 @@ mod tests {
             entry("a", capture("b/c")),
             entry("a/b", capture("c")),
             entry("a", refund),
-            entry("a", Step::Cancel),
             entry(&"a".repeat(64), capture(&"b".repeat(64))),
         ];
         let keys: std::collections::HashSet<_> =

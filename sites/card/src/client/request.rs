@@ -1,10 +1,9 @@
 //! What a merchant asks for.
 
-use serde::{Serialize, Serializer};
-use zeroize::Zeroizing;
+use serde::Serialize;
 
 use crate::amount::Currency;
-use crate::resource::{Capturing, LONGEST_KEY};
+use crate::resource::LONGEST_KEY;
 
 /// An idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,46 +44,8 @@ pub struct Form {
     pub reference: String,
     /// What the customer is told; may be empty.
     pub description: String,
-    /// When it is captured.
-    pub capture: Capturing,
     /// Where the customer goes afterwards, as registered at the processor.
     pub return_url: String,
-}
-
-/// A new payment whose card the merchant has. It cannot be printed and must not be stored.
-#[derive(Serialize)]
-pub struct NewCard {
-    /// How much, in minor units.
-    pub amount: i64,
-    /// In which currency.
-    pub currency: Currency,
-    /// The merchant's own name for it.
-    pub reference: String,
-    /// What the customer is told; may be empty.
-    pub description: String,
-    /// When it is captured.
-    pub capture: Capturing,
-    /// The card.
-    pub card: Typed,
-}
-
-/// A card as it is sent.
-#[derive(Serialize)]
-pub struct Typed {
-    /// The number.
-    #[serde(serialize_with = "plain")]
-    pub number: Zeroizing<String>,
-    /// Month of expiry, 1 to 12.
-    pub exp_month: i64,
-    /// Year of expiry, 2000 to 2099.
-    pub exp_year: i64,
-    /// The security code.
-    #[serde(serialize_with = "plain")]
-    pub cvc: Zeroizing<String>,
-}
-
-fn plain<S: Serializer>(text: &Zeroizing<String>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(text)
 }
 
 /// Body of a capture.
@@ -106,10 +67,6 @@ pub(super) struct RefundBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<&'a str>,
 }
-
-/// Body of a cancellation.
-#[derive(Serialize)]
-pub(super) struct Nothing {}
 
 #[cfg(test)]
 mod tests {

@@ -5,26 +5,15 @@ use std::time::Duration;
 use super::change::Change;
 use crate::app::ms;
 use crate::details::Card;
-use crate::issuer::{Answer, Behaviour, DeclineCode};
+use crate::issuer::{Answer, DeclineCode};
 use crate::resource::{CardSummary, EventKind};
 use crate::schema::NEVER;
-use crate::state::{Impossible, State};
-use crate::store::payments::{Kind, Stored};
+use crate::state::Impossible;
+use crate::store::payments::Stored;
 use tidegate_sitekit::{Error, Result};
 
 /// Most cards that are tried at one form: whoever tries stolen numbers has few attempts.
 pub const MOST_ATTEMPTS: i64 = 5;
-
-/// What an issuer's answer has led to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Led {
-    /// The payment is authorised, and captured if it is to be.
-    Authorised,
-    /// The card was declined.
-    Declined(DeclineCode),
-    /// The issuer answers after some time.
-    Later(Behaviour),
-}
 
 /// Stores what an issuer's answer about a card changes. The payment waits for a card.
 ///
@@ -36,7 +25,7 @@ pub async fn apply(
     card: &Card,
     answer: Answer,
     try_another: bool,
-) -> Result<Led> {
+) -> Result<()> {
     payment.attempts += 1;
     payment.card = Some(CardSummary {
         brand: card.number.brand(),
@@ -47,18 +36,11 @@ pub async fn apply(
     });
     payment.state = payment.state.submit().map_err(out_of_turn)?;
     match answer {
-        Answer::Approved => {
-            approved(change, payment).await?;
-            Ok(Led::Authorised)
-        }
-        Answer::Declined(code) => {
-            declined(change, payment, code, try_another).await?;
-            Ok(Led::Declined(code))
-        }
-        Answer::Later(behaviour) => {
+        Answer::Approved => approved(change, payment).await,
+        Answer::Declined(code) => declined(change, payment, code, try_another).await,
+        Answer::Later => {
             payment.due = after(change.now, change.app().slow_card);
-            change.store(payment, None).await?;
-            Ok(Led::Later(behaviour))
+            change.store(payment, None).await
         }
     }
 }
@@ -71,13 +53,7 @@ pub async fn approved(change: &mut Change<'_>, payment: &mut Stored) -> Result<(
     payment.state = payment.state.authorise().map_err(out_of_turn)?;
     payment.decline_code = None;
     payment.due = after(change.now, change.app().limits.authorisation_lasts);
-    change.store(payment, Some(EventKind::Authorised)).await?;
-    if payment.automatic {
-        let number = change.movements(&payment.id).await?.len() + 1;
-        let (state, amount) = payment.state.capture(None, true).map_err(out_of_turn)?;
-        take(change, payment, state, number, "", amount).await?;
-    }
-    Ok(())
+    change.store(payment, Some(EventKind::Authorised)).await
 }
 
 async fn declined(
@@ -91,26 +67,6 @@ async fn declined(
     let lasts = change.app().limits.checkout_lasts;
     payment.due = if try_another { after(payment.created, lasts) } else { NEVER };
     change.store(payment, (!try_another).then_some(EventKind::Declined)).await
-}
-
-/// Stores a capture that the state allows.
-///
-/// # Errors
-/// An error of the database.
-pub async fn take(
-    change: &mut Change<'_>,
-    payment: &mut Stored,
-    state: State,
-    number: usize,
-    reference: &str,
-    amount: i64,
-) -> Result<()> {
-    payment.state = state;
-    if state.capturable() == 0 {
-        payment.due = NEVER;
-    }
-    change.add_movement(&payment.id, number, Kind::Capture, reference, amount).await?;
-    change.store(payment, Some(EventKind::Captured)).await
 }
 
 /// A time after another one.

@@ -1,11 +1,11 @@
 //! What customers do at the card form.
 
-use super::authorise::{Led, MOST_ATTEMPTS, apply};
+use super::authorise::{MOST_ATTEMPTS, apply};
 use super::change::Change;
 use super::moves::give_up;
 use crate::app::App;
 use crate::details::Card;
-use crate::issuer::{self, DeclineCode, NoAnswer};
+use crate::issuer::{self, Answer, DeclineCode, NoAnswer};
 use crate::resource::Cancellation;
 use crate::state::Phase;
 use crate::store::payments::Stored;
@@ -52,12 +52,12 @@ pub async fn submit(app: &App, found: &Stored, card: &Card) -> Result<Submitted>
         }
     };
     let try_another = attempt < MOST_ATTEMPTS;
-    let led = apply(&mut change, &mut payment, card, answer, try_another).await?;
+    apply(&mut change, &mut payment, card, answer, try_another).await?;
     change.commit().await?;
-    match led {
-        Led::Declined(code) if try_another => return Ok(Submitted::Declined(code)),
-        Led::Later(_) => app.due.notify_one(),
-        Led::Declined(_) | Led::Authorised => {}
+    match answer {
+        Answer::Declined(code) if try_another => return Ok(Submitted::Declined(code)),
+        Answer::Later => app.due.notify_one(),
+        Answer::Declined(_) | Answer::Approved => {}
     }
     Ok(Submitted::Over)
 }
@@ -71,6 +71,6 @@ pub async fn cancel_by_customer(app: &App, found: &Stored) -> Result<()> {
     let payment = change.payment(&found.id).await?;
     let waits = |payment: &Stored| payment.state.phase == Phase::RequiresCard;
     let Some(mut payment) = payment.filter(waits) else { return change.rollback().await };
-    let _ = give_up(&mut change, &mut payment, Cancellation::Customer).await?;
+    give_up(&mut change, &mut payment, Cancellation::Customer).await?;
     change.commit().await
 }

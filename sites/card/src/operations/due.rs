@@ -9,7 +9,6 @@ use super::moves::give_up;
 use crate::app::App;
 use crate::resource::Cancellation;
 use crate::state::Phase;
-use crate::store::idempotency::{self, Kept, KeyState};
 use crate::store::payments::{self, Stored};
 use tidegate_sitekit::throttle::Causes;
 use tidegate_sitekit::{Error, Result};
@@ -43,35 +42,16 @@ async fn change_by_itself(app: &App, found: &Stored) -> Result<()> {
         return change.rollback().await;
     };
     match payment.state.phase {
-        Phase::Processing => {
-            approved(&mut change, &mut payment).await?;
-            answer_key(&mut change, &payment).await?;
-        }
+        Phase::Processing => approved(&mut change, &mut payment).await?,
         Phase::RequiresCard => {
-            let _ = give_up(&mut change, &mut payment, Cancellation::Abandoned).await?;
+            give_up(&mut change, &mut payment, Cancellation::Abandoned).await?;
         }
         Phase::Open => {
-            let _ = give_up(&mut change, &mut payment, Cancellation::Expired).await?;
+            give_up(&mut change, &mut payment, Cancellation::Expired).await?;
         }
         Phase::Closed | Phase::Cancelled | Phase::Declined => {
             return Err(Error::Internal("a finished payment is due".into()));
         }
     }
     change.commit().await
-}
-
-/// Answers the request that the payment was created by.
-async fn answer_key(change: &mut Change<'_>, payment: &Stored) -> Result<()> {
-    if payment.answers_key.is_empty() {
-        return Ok(());
-    }
-    let (merchant, key) = (change.merchant(), &payment.answers_key);
-    let before = idempotency::find(&mut change.transaction, merchant, key).await?;
-    let Some(before) = before.filter(|kept| kept.state == KeyState::UnderWay) else {
-        return Ok(());
-    };
-    let body = serde_json::to_string(&change.view(payment).await?)
-        .map_err(|error| Error::Internal(format!("a payment: {error}")))?;
-    let kept = Kept { state: KeyState::Answered, status: 201, body, ..before };
-    idempotency::update(&mut change.transaction, merchant, key, &kept).await
 }

@@ -1,6 +1,5 @@
-//! Captures, cancellations and refunds.
+//! Captures, refunds, and payments that are given up.
 
-use super::authorise::take;
 use super::change::Change;
 use super::request::Asked;
 use crate::refusal::Refusal;
@@ -8,7 +7,7 @@ use crate::resource::{Cancellation, EventKind, Payment};
 use crate::schema::NEVER;
 use crate::state::{Impossible, Phase};
 use crate::store::payments::{Kind, Moved, Stored};
-use tidegate_sitekit::Result;
+use tidegate_sitekit::{Error, Result};
 
 /// Most captures and refunds of a payment.
 const MOST_MOVEMENTS: usize = 100;
@@ -30,7 +29,12 @@ pub async fn capture(change: &mut Change<'_>, id: &str, asked: &Asked, last: boo
         Ok(next) => next,
         Err(impossible) => return Ok(Err(refused(&payment, "captured", impossible))),
     };
-    take(change, &mut payment, state, moved + 1, &asked.reference, amount).await?;
+    payment.state = state;
+    if state.capturable() == 0 {
+        payment.due = NEVER;
+    }
+    change.add_movement(id, moved + 1, Kind::Capture, &asked.reference, amount).await?;
+    change.store(&mut payment, Some(EventKind::Captured)).await?;
     change.view(&payment).await.map(Ok)
 }
 
@@ -54,37 +58,22 @@ pub async fn refund(change: &mut Change<'_>, id: &str, asked: &Asked) -> Result<
     change.view(&payment).await.map(Ok)
 }
 
-/// Gives up what is not captured.
-///
-/// # Errors
-/// An error of the database.
-pub async fn cancel(change: &mut Change<'_>, id: &str) -> Result<Step> {
-    let Some(mut payment) = change.payment(id).await? else { return Ok(Err(unknown())) };
-    match give_up(change, &mut payment, Cancellation::Merchant).await? {
-        Ok(()) => change.view(&payment).await.map(Ok),
-        Err(impossible) => Ok(Err(refused(&payment, "cancelled", impossible))),
-    }
-}
-
 /// Gives up what is not captured of a payment, for a reason.
 ///
 /// # Errors
-/// An error of the database.
+/// The payment cannot be given up, which is a defect; an error of the database.
 pub async fn give_up(
     change: &mut Change<'_>,
     payment: &mut Stored,
     why: Cancellation,
-) -> Result<std::result::Result<(), Impossible>> {
-    payment.state = match payment.state.cancel() {
-        Ok(state) => state,
-        Err(impossible) => return Ok(Err(impossible)),
-    };
+) -> Result<()> {
+    let out_of_turn = |why| Error::Internal(format!("a step out of turn: {why:?}"));
+    payment.state = payment.state.cancel().map_err(out_of_turn)?;
     payment.due = NEVER;
     if payment.state.phase == Phase::Cancelled {
         payment.cancellation = Some(why);
     }
-    change.store(payment, Some(EventKind::Cancelled)).await?;
-    Ok(Ok(()))
+    change.store(payment, Some(EventKind::Cancelled)).await
 }
 
 /// The number of movements so far, if there may be another one of this reference.

@@ -1,8 +1,6 @@
 //! Requests of merchants, checked in all that does not depend on the payment.
 
 use crate::amount::Currency;
-use crate::details::Card;
-use crate::resource::Capturing;
 
 /// A request of a merchant that may be repeated.
 pub enum Request {
@@ -17,11 +15,6 @@ pub enum Request {
         /// Nothing more will be captured.
         last: bool,
     },
-    /// Gives up what is not captured.
-    Cancel {
-        /// The payment.
-        id: String,
-    },
     /// A refund.
     Refund {
         /// The payment.
@@ -31,7 +24,7 @@ pub enum Request {
     },
 }
 
-/// A new payment.
+/// A new payment, whose card the customer types into the processor's form.
 pub struct New {
     /// How much, in minor units.
     pub amount: i64,
@@ -41,21 +34,8 @@ pub struct New {
     pub reference: String,
     /// What the customer is told.
     pub description: String,
-    /// When it is captured.
-    pub capture: Capturing,
-    /// Where the card comes from.
-    pub source: Source,
-}
-
-/// Where a card comes from.
-pub enum Source {
-    /// The merchant sends it.
-    Card(Card),
-    /// The customer types it into the processor's form, and returns to this URL.
-    Form {
-        /// The URL, one that the merchant has registered.
-        return_url: String,
-    },
+    /// Where the customer returns to, a URL that the merchant has registered.
+    pub return_url: String,
 }
 
 /// What a capture or a refund asks for.

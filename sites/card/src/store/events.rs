@@ -1,7 +1,7 @@
 //! Events, in the order of their numbers.
 
 use tidegate_sitekit::Result;
-use tidegate_sitekit::database::{self, Database, Fields, Record, Transaction};
+use tidegate_sitekit::database::Transaction;
 
 /// An event as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,16 +14,6 @@ pub struct StoredEvent {
     pub body: String,
 }
 
-impl Record for StoredEvent {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        Ok(Self { sequence: fields.int(0)?, id: fields.text(1)?, body: fields.text(2)? })
-    }
-}
-
-pub(super) const AFTER: &str = "SELECT sequence, id, body FROM events
-     WHERE merchant = $1 AND sequence > $2 ORDER BY sequence LIMIT $3";
-pub(super) const BY_ID: &str =
-    "SELECT sequence, id, body FROM events WHERE id = $2 AND merchant = $1";
 const INSERT: &str = "INSERT INTO events (merchant, sequence, id, body, created)
      VALUES ($1, $2, $3, $4, $5)";
 // An event whose delivery is still tried is kept.
@@ -53,29 +43,8 @@ pub async fn insert(
     transaction.run(INSERT, &values).await
 }
 
-/// At most so many events of a merchant after a number.
-///
-/// # Errors
-/// An error of the database.
-pub async fn after(
-    database: &Database,
-    merchant: &str,
-    sequence: i64,
-    most: i64,
-) -> Result<Vec<StoredEvent>> {
-    database.all(AFTER, &[merchant.into(), sequence.into(), most.into()]).await
-}
-
-/// A merchant's event of this id.
-///
-/// # Errors
-/// An error of the database.
-pub async fn by_id(database: &Database, merchant: &str, id: &str) -> Result<Option<StoredEvent>> {
-    database.first(BY_ID, &[merchant.into(), id.into()]).await
-}
-
-/// Forgets at most so many events from before a time that are no longer delivered, with the
-/// log of their deliveries; returns how many.
+/// Forgets at most so many events from before a time that are no longer delivered, with
+/// their deliveries; returns how many.
 ///
 /// # Errors
 /// An error of the database.
@@ -88,9 +57,6 @@ pub async fn forget(
     let values = [merchant.into(), before.into(), most.into()];
     let ids: Vec<String> = transaction.all(FORGET, &values).await?;
     for id in &ids {
-        let log = "DELETE FROM attempts WHERE delivery IN (
-                       SELECT id FROM deliveries WHERE event = $1)";
-        transaction.run(log, &[id.into()]).await?;
         transaction.run("DELETE FROM deliveries WHERE event = $1", &[id.into()]).await?;
     }
     Ok(i64::try_from(ids.len()).unwrap_or(i64::MAX))

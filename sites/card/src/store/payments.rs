@@ -18,17 +18,15 @@ pub struct Stored {
     pub merchant: String,
     /// The merchant's own name for it.
     pub reference: String,
-    /// `chk_` and 32 hexadecimal digits: whoever knows them may pay; empty without a form.
+    /// `chk_` and 32 hexadecimal digits: whoever knows them may pay.
     pub checkout: String,
     /// Amounts and phase.
     pub state: State,
     /// The currency.
     pub currency: Currency,
-    /// It is captured as soon as it is authorised.
-    pub automatic: bool,
     /// What the customer is told.
     pub description: String,
-    /// Where the customer goes afterwards; empty without a form.
+    /// Where the customer goes afterwards.
     pub return_url: String,
     /// The card, once there is one.
     pub card: Option<CardSummary>,
@@ -40,8 +38,6 @@ pub struct Stored {
     pub attempts: i64,
     /// When it changes by itself, milliseconds since 1970; [`crate::schema::NEVER`].
     pub due: i64,
-    /// The idempotency key whose request is answered when the issuer has; or empty.
-    pub answers_key: String,
     /// Counts the changes, from 1.
     pub version: i64,
     /// When it was created, milliseconds since 1970.
@@ -50,19 +46,19 @@ pub struct Stored {
 
 impl Record for Stored {
     fn read(fields: &impl Fields) -> database::Result<Self> {
-        let brand = fields.text(14)?;
+        let brand = fields.text(13)?;
         let card = match Brand::of_name(&brand) {
             Some(brand) => Some(CardSummary {
                 brand,
-                last4: fields.text(15)?,
-                fingerprint: fields.text(16)?,
-                exp_month: fields.int(17)?,
-                exp_year: fields.int(18)?,
+                last4: fields.text(14)?,
+                fingerprint: fields.text(15)?,
+                exp_month: fields.int(16)?,
+                exp_year: fields.int(17)?,
             }),
             None if brand.is_empty() => None,
             None => return Err(Error::Content("brand of a card")),
         };
-        let (decline, cancellation) = (fields.text(19)?, fields.text(20)?);
+        let (decline, cancellation) = (fields.text(18)?, fields.text(19)?);
         Ok(Self {
             id: fields.text(0)?,
             merchant: fields.text(1)?,
@@ -76,17 +72,15 @@ impl Record for Stored {
                 refunded: fields.int(8)?,
             },
             currency: Currency::of_code(&fields.text(5)?).ok_or(Error::Content("currency"))?,
-            automatic: fields.int(9)? != 0,
-            description: fields.text(10)?,
-            return_url: fields.text(11)?,
-            attempts: fields.int(12)?,
-            due: fields.int(13)?,
+            description: fields.text(9)?,
+            return_url: fields.text(10)?,
+            attempts: fields.int(11)?,
+            due: fields.int(12)?,
             card,
             decline_code: some(&decline, DeclineCode::of_name, "decline code")?,
             cancellation: some(&cancellation, Cancellation::of_name, "cancellation")?,
-            answers_key: fields.text(21)?,
-            version: fields.int(22)?,
-            created: fields.int(23)?,
+            version: fields.int(20)?,
+            created: fields.int(21)?,
         })
     }
 }
@@ -108,9 +102,9 @@ macro_rules! select {
     ($condition:literal) => {
         concat!(
             "SELECT id, merchant, reference, checkout, amount, currency, phase, captured, \
-             refunded, automatic, description, return_url, attempts, due, brand, last4, \
-             fingerprint, exp_month, exp_year, decline_code, cancellation, answers_key, version, \
-             created FROM payments WHERE ",
+             refunded, description, return_url, attempts, due, brand, last4, \
+             fingerprint, exp_month, exp_year, decline_code, cancellation, version, created \
+             FROM payments WHERE ",
             $condition
         )
     };
@@ -118,22 +112,21 @@ macro_rules! select {
 
 pub(super) const BY_ID: &str = select!("id = $1");
 pub(super) const BY_REFERENCE: &str = select!("merchant = $1 AND reference = $2");
-// The condition of the partial index, repeated.
-pub(super) const BY_CHECKOUT: &str = select!("checkout = $1 AND checkout <> ''");
+pub(super) const BY_CHECKOUT: &str = select!("checkout = $1");
 pub(super) const DUE: &str = select!("due <= $1 ORDER BY due LIMIT 100");
 pub(super) const NEXT_DUE: &str = "SELECT due FROM payments ORDER BY due LIMIT 1";
 pub(super) const MOVEMENTS: &str = "SELECT id, kind, reference, amount, created FROM movements
      WHERE payment = $1 ORDER BY number";
 
 const INSERT: &str = "INSERT INTO payments
-     (id, merchant, reference, checkout, amount, currency, phase, captured, refunded, automatic,
+     (id, merchant, reference, checkout, amount, currency, phase, captured, refunded,
       description, return_url, attempts, due, brand, last4, fingerprint, exp_month, exp_year,
-      decline_code, cancellation, answers_key, version, created)
+      decline_code, cancellation, version, created)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-      $19, $20, $21, $22, $23, $24)";
+      $19, $20, $21, $22)";
 const UPDATE: &str = "UPDATE payments SET phase = $2, captured = $3, refunded = $4, attempts = $5,
      due = $6, brand = $7, last4 = $8, fingerprint = $9, exp_month = $10, exp_year = $11,
-     decline_code = $12, cancellation = $13, answers_key = $14, version = $15 WHERE id = $1";
+     decline_code = $12, cancellation = $13, version = $14 WHERE id = $1";
 const MOVE: &str = "INSERT INTO movements (payment, number, id, kind, reference, amount, created)
      VALUES ($1, $2, $3, $4, $5, $6, $7)";
 
@@ -217,7 +210,6 @@ pub async fn insert(transaction: &mut Transaction, it: &Stored) -> Result<()> {
         it.state.phase.number().into(),
         it.state.captured.into(),
         it.state.refunded.into(),
-        i64::from(it.automatic).into(),
         (&it.description).into(),
         (&it.return_url).into(),
         it.attempts.into(),
@@ -229,7 +221,6 @@ pub async fn insert(transaction: &mut Transaction, it: &Stored) -> Result<()> {
         card.expiry.year.into(),
         card.decline_code.into(),
         card.cancellation.into(),
-        (&it.answers_key).into(),
         it.version.into(),
         it.created.into(),
     ];
@@ -256,7 +247,6 @@ pub async fn update(transaction: &mut Transaction, it: &Stored) -> Result<()> {
         card.expiry.year.into(),
         card.decline_code.into(),
         card.cancellation.into(),
-        (&it.answers_key).into(),
         it.version.into(),
     ];
     transaction.run(UPDATE, &values).await

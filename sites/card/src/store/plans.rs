@@ -6,20 +6,16 @@ use super::{deliveries, events, idempotency, payments};
 use crate::schema;
 use tidegate_sitekit::database::Location;
 
-const ALL: [&str; 14] = [
+const ALL: [&str; 10] = [
     payments::BY_ID,
     payments::BY_REFERENCE,
     payments::BY_CHECKOUT,
     payments::DUE,
     payments::MOVEMENTS,
-    events::AFTER,
-    events::BY_ID,
     events::FORGET,
     idempotency::FIND,
     idempotency::FORGET,
     deliveries::DUE,
-    deliveries::OF_EVENT,
-    deliveries::ATTEMPTS,
     deliveries::GIVE_UP,
 ];
 

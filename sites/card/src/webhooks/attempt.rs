@@ -11,7 +11,7 @@ use crate::app::{App, ms};
 use crate::http::Http;
 use crate::merchants::Webhook;
 use crate::signature::{SIGNATURE, sign};
-use crate::store::deliveries::{self, Attempt, Delivery, DeliveryState};
+use crate::store::deliveries::{self, Delivery, DeliveryState};
 use tidegate_sitekit::throttle::Causes;
 
 /// Most bytes read of a merchant's answer, which is not looked at.
@@ -31,7 +31,7 @@ pub async fn attempt(app: App, http: Http, webhook: Webhook, delivery: Delivery)
         DeliveryState::Pending => tracing::info!(url, status, error, "a webhook will be repeated"),
         DeliveryState::GivenUp => tracing::warn!(url, status, error, "a webhook was given up"),
     }
-    let stored = deliveries::ended(app.database(), &delivery, &attempt, state, retry).await;
+    let stored = deliveries::ended(app.database(), &delivery, state, retry).await;
     if let Err(error) = stored
         && let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now())
     {
@@ -40,32 +40,33 @@ pub async fn attempt(app: App, http: Http, webhook: Webhook, delivery: Delivery)
     }
 }
 
+/// How an attempt ended.
+struct Attempt {
+    /// When, milliseconds since 1970.
+    ended: i64,
+    /// Status of the answer, or 0.
+    status: u16,
+    /// Why there was no answer, or empty.
+    error: String,
+}
+
 async fn send(app: &App, http: &Http, webhook: &Webhook, delivery: &Delivery) -> Attempt {
-    let at = app.clock.now_ms();
     // Signed for each attempt, so that a late one is within the merchant's tolerance.
-    let signature = sign(&webhook.secrets, at.div_euclid(1000), delivery.body.as_bytes());
+    let seconds = app.clock.now_ms().div_euclid(1000);
+    let signature = sign(&webhook.secrets, seconds, delivery.body.as_bytes());
     let request = Request::post(webhook.url.as_str())
         .header(CONTENT_TYPE, "application/json")
         .header(USER_AGENT, concat!("tidegate-card/", env!("CARGO_PKG_VERSION")))
         .header(SIGNATURE, signature)
         .body(Full::new(Bytes::from(delivery.body.clone())));
-    let answered = match request {
-        Ok(request) => http.send(request, MOST_ANSWER, app.limits.webhook_deadline).await,
-        Err(error) => {
-            let error = error.to_string();
-            return Attempt { at, took: 0, status: 0, error };
-        }
+    let (status, error) = match request {
+        Ok(request) => match http.send(request, MOST_ANSWER, app.limits.webhook_deadline).await {
+            Ok(answer) => (answer.status.as_u16(), String::new()),
+            Err(error) => (0, error.text.chars().take(LONGEST_ERROR).collect()),
+        },
+        Err(error) => (0, error.to_string()),
     };
-    let took = app.clock.now_ms() - at;
-    match answered {
-        Ok(answer) => {
-            Attempt { at, took, status: answer.status.as_u16().into(), error: String::new() }
-        }
-        Err(error) => {
-            let error = error.text.chars().take(LONGEST_ERROR).collect();
-            Attempt { at, took, status: 0, error }
-        }
-    }
+    Attempt { ended: app.clock.now_ms(), status, error }
 }
 
 /// What becomes of a delivery after an attempt, and when it is tried again.
@@ -74,8 +75,7 @@ fn next(app: &App, delivery: &Delivery, attempt: &Attempt) -> (DeliveryState, Op
         return (DeliveryState::Delivered, None);
     }
     let failed = u32::try_from(delivery.attempts + 1).unwrap_or(u32::MAX);
-    let now = attempt.at + attempt.took;
-    let again = now.saturating_add(ms(app.limits.webhook_backoff.pause(failed)));
+    let again = attempt.ended.saturating_add(ms(app.limits.webhook_backoff.pause(failed)));
     if again > delivery.created.saturating_add(ms(app.limits.webhook_tried)) {
         (DeliveryState::GivenUp, None)
     } else {

@@ -28,7 +28,7 @@ fn a_body_that_is_wrong_names_its_mistake() {
         ("", "field_missing"),
         ("null", "value_of_another_type"),
         ("[1]", "value_of_another_type"),
-        (&format!("{}{{", payment("d-1", GOOD)), "malformed_json"),
+        (&format!("{}{{", payment("d-1")), "malformed_json"),
         ("\u{0}", "malformed_json"),
         (&"[".repeat(10_000), "value_of_another_type"),
         (&format!("{{\"x\":{}", "[".repeat(10_000)), "field_unknown"),
@@ -42,7 +42,7 @@ fn a_body_that_is_wrong_names_its_mistake() {
         refused(&answer, 400, code, field);
     }
     let with = |change: &dyn Fn(&mut Value)| {
-        let mut body = payment("d-1", GOOD);
+        let mut body = payment("d-1");
         change(&mut body);
         post(&body.to_string())
     };
@@ -62,34 +62,23 @@ fn a_body_that_is_wrong_names_its_mistake() {
         ("/currency", json!(840), 400, "value_of_another_type"),
         ("/reference", json!("a b"), 422, "reference_invalid"),
         ("/reference", json!("x".repeat(65)), 422, "reference_invalid"),
-        ("/card/number", json!("5555555555554445"), 422, "number_invalid"),
-        ("/card/number", json!(5_555_555_555_554_444_i64), 400, "value_of_another_type"),
-        ("/card/number", json!([GOOD]), 400, "value_of_another_type"),
-        ("/card/exp_month", json!(13), 422, "expiry_invalid"),
-        ("/card/exp_year", json!(99), 422, "expiry_invalid"),
-        ("/card/cvc", json!("12345"), 422, "cvc_invalid"),
-        ("/card", json!(GOOD), 400, "value_of_another_type"),
-        ("/card", json!(null), 422, "card_or_return_url"),
+        ("/return_url", json!(null), 400, "value_of_another_type"),
+        ("/return_url", json!([GOOD]), 400, "value_of_another_type"),
     ] {
         let field = path[1..].replace('/', ".");
         refused(&set(path, to), status, code, Some(&field));
     }
-    let extra = |name: &'static str| with(&move |body| body["card"][name] = json!(GOOD));
-    refused(&extra("pin"), 400, "field_unknown", Some("card.pin"));
+    let extra = |name: &'static str| with(&move |body| body[name] = json!(GOOD));
+    refused(&extra("card"), 400, "field_unknown", Some("card"));
     refused(&extra(GOOD), 400, "field_unknown", None);
-    let form = |url: &'static str| {
-        with(&move |body| {
-            body.as_object_mut().expect("an object").remove("card");
-            body["return_url"] = json!(url);
-        })
-    };
+    let form = |url: &'static str| with(&move |body| body["return_url"] = json!(url));
     let field = Some("return_url");
     refused(&form("https://evil.example/paid"), 422, "return_url_not_registered", field);
     refused(&form("javascript:alert(1)"), 422, "return_url_invalid", field);
     refused(&form("http://127.0.0.1:9/paid/../x"), 422, "return_url_not_registered", field);
     // Nothing of all this was stored.
     assert_eq!(it.get("/v1/payments?reference=d-1"), json!({ "payments": [] }));
-    assert_eq!(it.get("/v1/events")["events"], json!([]));
+    assert!(it.events().is_empty());
     let capture = format!("/v1/payments/{}/capture", it.authorised("d-2"));
     let yes = it.post(&capture, "k2", &json!({ "final": "yes" }));
     refused(&yes, 400, "value_of_another_type", Some("final"));
@@ -99,7 +88,7 @@ fn a_body_that_is_wrong_names_its_mistake() {
 #[test]
 fn headers_that_are_wrong_name_their_mistake() {
     let it = Running::on_sqlite();
-    let body = payment("d-1", GOOD).to_string();
+    let body = payment("d-1").to_string();
     let post = |headers: &str| it.send("POST", "/v1/payments", headers, &body);
     let key = Some("Idempotency-Key");
     refused(&post(""), 400, "idempotency_key_missing", key);
@@ -133,10 +122,7 @@ fn headers_that_are_wrong_name_their_mistake() {
     );
     refused(&it.send("GET", "/v1/payments/%FF", "", ""), 404, "not_found", None);
     refused(&it.send("GET", "/v1/payments/x", "", ""), 404, "payment_not_found", None);
-    refused(&it.send("GET", "/v1/events/x", "", ""), 404, "event_not_found", None);
-    refused(&it.send("GET", "/v1/events?limit=0", "", ""), 400, "query_invalid", Some("limit"));
-    refused(&it.send("GET", "/v1/events?after=x", "", ""), 400, "query_invalid", Some("after"));
-    assert_eq!(it.pay("d-1", GOOD).status, 201);
+    assert_eq!(it.create("d-1").status, 201);
 }
 
 #[test]
@@ -164,7 +150,7 @@ fn bodies_that_are_too_large_are_refused_however_they_arrive() {
     let _ = stream.read_to_end(&mut answer);
     let answer = String::from_utf8_lossy(&answer);
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 413"), "{answer}");
-    assert_eq!(it.get("/v1/events")["events"], json!([]));
+    assert!(it.events().is_empty());
 }
 
 #[test]
@@ -172,7 +158,7 @@ fn wrong_keys_are_limited_and_right_ones_never() {
     let it = Running::on_sqlite();
     let with = |authorization: &str| {
         it.browser.send(&format!(
-            "GET /v1/events HTTP/1.1\r\nhost: card\r\nconnection: close\r\n{authorization}\r\n"
+            "GET /v1/payments?reference=d-1 HTTP/1.1\r\nhost: card\r\nconnection: close\r\n{authorization}\r\n"
         ))
     };
     for authorization in [

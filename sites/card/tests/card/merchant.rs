@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
-use tidegate_card::client::{Client, Entry, Form, Outbox, Outcome, Patience, Step, work_off};
-use tidegate_card::{Backoff, Capturing, Currency, Status};
+use tidegate_card::client::{Client, Entry, Form, Outcome, Patience, Step, perform};
+use tidegate_card::{Backoff, Currency, Status};
 use tidegate_sitekit::database::{self, Database, Fields, Location, Record};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -77,13 +77,20 @@ async fn want(
     change.run(sql, &[reference.into(), step.into()]).await
 }
 
-impl Outbox for Merchant {
-    type Error = tidegate_sitekit::Error;
+impl Merchant {
+    /// Carries out at most `most` entries, and stores what is certain.
+    async fn work_off(&self, client: &Client, most: i64) -> tidegate_sitekit::Result<()> {
+        for entry in self.pending(most).await? {
+            if let Ok(outcome) = perform(client, &entry).await {
+                self.settle(&entry, &outcome).await?;
+            }
+        }
+        Ok(())
+    }
 
-    async fn pending(&self, most: usize) -> Result<Vec<Entry>, Self::Error> {
+    async fn pending(&self, most: i64) -> tidegate_sitekit::Result<Vec<Entry>> {
         let sql = "SELECT w.reference, w.step, d.amount FROM wanted w
                    JOIN deposits d ON d.reference = w.reference ORDER BY w.reference LIMIT $1";
-        let most = i64::try_from(most).unwrap();
         let rows: Vec<Row> = self.0.all(sql, &[most.into()]).await?;
         let entry = |Row(reference, step, amount): Row| {
             let step = match step.as_str() {
@@ -92,7 +99,6 @@ impl Outbox for Merchant {
                     currency: Currency::USD,
                     reference: reference.clone(),
                     description: "Deposit".into(),
-                    capture: Capturing::Manual,
                     return_url: RETURN_URL.into(),
                 }),
                 _ => Step::Capture { reference: "all".into(), amount: None, last: true },
@@ -102,7 +108,7 @@ impl Outbox for Merchant {
         Ok(rows.into_iter().map(entry).collect())
     }
 
-    async fn settle(&self, entry: &Entry, outcome: &Outcome) -> Result<(), Self::Error> {
+    async fn settle(&self, entry: &Entry, outcome: &Outcome) -> tidegate_sitekit::Result<()> {
         let step = match entry.step {
             Step::Create(_) => "create",
             _ => "capture",
@@ -114,16 +120,14 @@ impl Outbox for Merchant {
             return change.rollback().await;
         }
         let (state, form) = match outcome {
-            Outcome::Done(payment) if step == "create" => {
-                ("waiting", payment.checkout_url.clone().unwrap_or_default())
-            }
+            Outcome::Done(payment) if step == "create" => ("waiting", payment.checkout_url.clone()),
             Outcome::Done(payment) => {
                 let sql = "INSERT INTO account (reference, amount) VALUES ($1, $2)";
                 let values = [(&entry.reference).into(), payment.amount_captured.into()];
                 change.run(sql, &values).await?;
                 ("credited", String::new())
             }
-            Outcome::Declined(_) | Outcome::Refused(_) => ("refused", String::new()),
+            Outcome::Refused(_) => ("refused", String::new()),
         };
         let sql = "UPDATE deposits SET state = $2, form = $3 WHERE reference = $1";
         change.run(sql, &[(&entry.reference).into(), state.into(), (&form).into()]).await?;
@@ -220,9 +224,8 @@ async fn deposits(it: &Running, seed: u64) {
         // times grow, so that a machine that is short of time finishes something too.
         let longest = 60 + begun.elapsed().as_millis() as u64 / 20;
         let time = Duration::from_millis(chance.random_range(1..longest));
-        let work = async {
-            tokio::join!(work_off(&client, &merchant, 5), work_off(&client, &merchant, 3))
-        };
+        let work =
+            async { tokio::join!(merchant.work_off(&client, 5), merchant.work_off(&client, 3)) };
         let _ = tokio::time::timeout(time, work).await;
         // Customers type their cards as soon as they see the form.
         for reference in merchant.texts(WAITING).await {

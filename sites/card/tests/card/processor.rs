@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tidegate_card::{ApiKey, Keys, Options, Site, start};
+use tidegate_card::{ApiKey, Event, Keys, Options, Site, start};
+use tidegate_sitekit::database::{Database, Location, Record, Value as Parameter};
 
 use crate::browser::{Answer, Browser};
 use crate::postgres;
@@ -85,25 +86,38 @@ impl Running {
         value(&answer)
     }
 
-    /// Creates a payment with this card, captured later; the key is that of the reference.
+    /// Creates a payment and sends this card at its form; the key is that of the reference.
     pub fn pay(&self, reference: &str, number: &str) -> Answer {
-        self.post("/v1/payments", &format!("create-{reference}"), &payment(reference, number))
+        let (path, _) = self.form(reference);
+        self.browser.post(&path, &card(number))
     }
 
     /// The same, authorised; its id.
     pub fn authorised(&self, reference: &str) -> String {
         let answer = self.pay(reference, GOOD);
-        assert_eq!(answer.status, 201, "{}", answer.text);
-        value(&answer)["id"].as_str().expect("an id").to_owned()
+        assert_eq!(answer.status, 303, "{}", answer.text);
+        self.found(reference)["id"].as_str().expect("an id").to_owned()
+    }
+
+    /// The payment of this reference.
+    pub fn found(&self, reference: &str) -> Value {
+        self.get(&format!("/v1/payments?reference={reference}"))["payments"][0].take()
+    }
+
+    /// Creates a payment; the key is that of the reference.
+    pub fn create(&self, reference: &str) -> Answer {
+        self.post("/v1/payments", &format!("create-{reference}"), &payment(reference))
+    }
+
+    /// All events, in their order.
+    pub fn events(&self) -> Vec<Event> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(events(&self.options))
     }
 
     /// Creates a payment for the card form; the path of the form and the payment.
     pub fn form(&self, reference: &str) -> (String, Value) {
-        let body = json!({
-            "amount": 5000, "currency": "USD", "reference": reference,
-            "description": "Deposit <1>", "return_url": format!("{RETURN_URL}?from=card"),
-        });
-        let answer = self.post("/v1/payments", &format!("create-{reference}"), &body);
+        let answer = self.create(reference);
         assert_eq!(answer.status, 201, "{}", answer.text);
         let payment = value(&answer);
         let url = payment["checkout_url"].as_str().expect("a URL");
@@ -120,17 +134,42 @@ impl Drop for Running {
 
 /// A card that is authorised, and one that no page or message mentions.
 pub const GOOD: &str = "5555555555554444";
-/// Slow, and never answered.
+/// A card whose issuer answers late.
 pub const SLOW: &str = "4000000000005043";
-pub const SILENT: &str = "4000000000006066";
 
-/// The body of a new payment of 50 dollars with this card.
-pub fn payment(reference: &str, number: &str) -> Value {
-    let cvc = if number.starts_with('3') { "8765" } else { "876" };
+/// The body of a new payment of 50 dollars.
+pub fn payment(reference: &str) -> Value {
     json!({
         "amount": 5000, "currency": "USD", "reference": reference,
-        "card": { "number": number, "exp_month": 12, "exp_year": 2099, "cvc": cvc },
+        "description": "Deposit <1>", "return_url": format!("{RETURN_URL}?from=card"),
     })
+}
+
+/// The fields of the form with this card.
+pub fn card(number: &str) -> [(&'static str, &str); 3] {
+    let cvc = if number.starts_with('3') { "8765" } else { "876" };
+    [("number", number), ("expiry", "12/99"), ("cvc", cvc)]
+}
+
+/// All events in the database of a processor, in their order.
+pub async fn events(options: &Options) -> Vec<Event> {
+    let sql = "SELECT body FROM events ORDER BY merchant, sequence";
+    let bodies: Vec<String> = stored(options, sql, &[]).await;
+    bodies.iter().map(|body| serde_json::from_str(body).expect("an event")).collect()
+}
+
+/// Rows of the database of a processor.
+pub async fn stored<T: Record>(
+    options: &Options,
+    sql: &'static str,
+    values: &[Parameter<'_>],
+) -> Vec<T> {
+    let location = match &options.database {
+        Some(url) => Location::parse(url).expect("a URL"),
+        None => Location::Sqlite(options.data.join("card.db")),
+    };
+    let database = Database::for_cores(&location, 1).remove(0);
+    database.all(sql, values).await.expect("rows")
 }
 
 /// A folder with keys, options for it, and the API keys of its merchants.

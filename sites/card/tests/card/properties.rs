@@ -11,8 +11,8 @@ use tidegate_card::{Backoff, Movement, Payment};
 use tokio::sync::watch;
 
 use crate::postgres;
-use crate::processor::GOOD;
-use crate::virtual_time::{Crashable, new_payment};
+use crate::processor::events;
+use crate::virtual_time::Crashable;
 
 /// A request that is sent at some time, several times over.
 #[derive(Clone, Debug)]
@@ -26,14 +26,12 @@ struct Wanted {
 enum What {
     Capture { last: bool },
     Refund,
-    Cancel,
 }
 
 fn wanted() -> impl Strategy<Value = Wanted> {
     let what = prop_oneof![
         4 => proptest::bool::weighted(0.2).prop_map(|last| What::Capture { last }),
         4 => Just(What::Refund),
-        1 => Just(What::Cancel),
     ];
     let amount = proptest::option::weighted(0.8, 1..3000_i64);
     (what, amount, 1..4_usize).prop_map(|(what, amount, times)| Wanted { what, amount, times })
@@ -64,8 +62,7 @@ fn check(database: Option<String>, all: Vec<Wanted>, crashes: Vec<u32>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let mut it = Crashable::start(|options| options.database = database).await;
-        let payment =
-            it.once().create_with_card(&key("create"), &new_payment("d-1", GOOD)).await.unwrap();
+        let payment = it.authorised("d-1").await;
         let (now, addresses) = watch::channel(it.once());
         let mut tasks = tokio::task::JoinSet::new();
         for (number, wanted) in all.iter().enumerate() {
@@ -87,7 +84,7 @@ fn check(database: Option<String>, all: Vec<Wanted>, crashes: Vec<u32>) {
             answers.entry(number).or_default().push(answer);
         }
         let payment = it.once().payment(&payment.id).await.unwrap();
-        let events = it.once().events(0, 100).await.unwrap().events;
+        let events = events(&it.options).await;
         look(&payment, &all, &answers);
         let succeeded = answers.values().filter(|answers| answers[0].is_ok()).count();
         assert_eq!(events.len(), 1 + succeeded, "an event for each change");
@@ -117,13 +114,11 @@ async fn send(
                 client.capture(&key, &id, wanted.amount, Some(&reference), last).await
             }
             What::Refund => client.refund(&key, &id, wanted.amount, Some(&reference)).await,
-            What::Cancel => client.cancel(&key, &id).await,
         };
         match answer {
             Ok(payment) => return (number, Ok(Arc::new(payment))),
             Err(Error::Refused { error, .. }) => return (number, Err(error.code)),
             Err(Error::Unknown(_)) => tokio::task::yield_now().await,
-            Err(error @ Error::Declined { .. }) => panic!("{error}"),
         }
     }
 }
@@ -139,7 +134,6 @@ fn look(payment: &Payment, all: &[Wanted], answers: &BTreeMap<usize, Vec<Answere
         let moved = match all[*number].what {
             What::Capture { .. } => &payment.captures,
             What::Refund => &payment.refunds,
-            What::Cancel => continue,
         };
         let name = format!("r-{number}");
         let of_this: Vec<_> = moved.iter().filter(|it| it.reference == name).collect();

@@ -33,11 +33,6 @@ fn no_number_is_in_the_database_in_answers_or_in_webhooks() {
     let mut answers = String::new();
     for card in &TEST_CARDS {
         let number = card.number;
-        if card.behaviour != tidegate_card::Behaviour::Silent {
-            for _ in 0..2 {
-                answers += &it.pay(&format!("d-{}", &number[12..]), number).text;
-            }
-        }
         let (path, _) = it.form(&format!("f-{}", &number[10..]));
         let cvc = if number.starts_with('3') { "8765" } else { "876" };
         let spaced = format!("{} {}", &number[..4], &number[4..]);
@@ -66,9 +61,8 @@ fn no_number_is_in_the_database_in_answers_or_in_webhooks() {
             answers += &it.post("/v1/payments", number, &body).text;
         }
     }
-    answers += &it.get("/v1/events?limit=100").to_string();
     let delivered = || webhooks.lock().unwrap().windows(8).filter(|it| it == b"sequence").count();
-    let events = it.get("/v1/events?limit=100")["events"].as_array().unwrap().len();
+    let events = it.events().len();
     let begun = std::time::Instant::now();
     while delivered() < events {
         assert!(begun.elapsed().as_secs() < 60, "{} of {events}", delivered());

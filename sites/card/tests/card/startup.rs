@@ -9,8 +9,8 @@ use tidegate_sitekit::database::Location;
 use tidegate_sitekit::tls::{Tls, TlsVersion};
 
 use crate::postgres;
-use crate::processor::{GOOD, Running, prepared};
-use crate::virtual_time::new_payment;
+use crate::processor::{Running, prepared};
+use crate::virtual_time::form;
 
 fn complaint(options: &Options) -> String {
     start(options).expect_err("refused").to_string()
@@ -57,19 +57,18 @@ fn a_database_of_something_else_is_left_alone() {
     assert!(complaint(&options).contains("tables of something else"));
     run("CREATE TABLE site_notes (name TEXT PRIMARY KEY, value TEXT NOT NULL);
          INSERT INTO site_notes VALUES ('kind', 'auction'), ('version', '2')");
-    assert!(complaint(&options).contains("(auction 2); this is card 1"));
+    assert!(complaint(&options).contains("(auction 2); this is card 2"));
 }
 
 #[test]
 fn payments_and_keys_outlive_a_restart_on_both_databases() {
     for mut it in [Running::on_sqlite(), Running::on_postgres()] {
-        let created = it.pay("d-1", GOOD);
+        let created = it.create("d-1");
         it.restart();
-        let again = it.pay("d-1", GOOD);
+        let again = it.create("d-1");
         assert_eq!((again.status, &again.text), (201, &created.text));
         assert_eq!(again.headers["idempotent-replayed"], "true");
-        let id = it.get("/v1/payments?reference=d-1")["payments"][0]["id"].clone();
-        let path = format!("/v1/payments/{}/capture", id.as_str().unwrap());
+        let path = format!("/v1/payments/{}/capture", it.authorised("d-1"));
         assert_eq!(it.post(&path, "k", &json!({})).status, 200);
     }
 }
@@ -88,9 +87,9 @@ fn processors_that_start_at_once_on_one_database_share_it() {
             let one = client(sites[0].url());
             let two = client(sites[1].url());
             let k = Key::new("k").unwrap();
-            let new = new_payment("d-1", GOOD);
-            let first = one.create_with_card(&k, &new).await.unwrap();
-            assert_eq!(two.create_with_card(&k, &new).await.unwrap().id, first.id);
+            let new = form("d-1");
+            let first = one.create(&k, &new).await.unwrap();
+            assert_eq!(two.create(&k, &new).await.unwrap().id, first.id);
         });
         sites.into_iter().for_each(|site| site.shutdown());
     }
@@ -107,8 +106,8 @@ fn over_tls_a_client_trusts_the_certificate_that_was_made_and_no_other() {
         let patience = Patience { call: Duration::from_secs(2), ..Patience::default() };
         let client = Client::new(&url, &it.key, Some(&certificate), patience).unwrap();
         let k = Key::new("k").unwrap();
-        let paid = client.create_with_card(&k, &new_payment("d-1", GOOD)).await.unwrap();
-        assert_eq!(paid.status, Status::RequiresCapture);
+        let paid = client.create(&k, &form("d-1")).await.unwrap();
+        assert_eq!(paid.status, Status::RequiresCard);
         let stranger = Client::new(&url, &it.key, None, patience).unwrap();
         let error = stranger.payment(&paid.id).await.unwrap_err().to_string();
         assert!(error.contains("certificate"), "{error}");

@@ -9,13 +9,12 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
-use serde_json::Value;
 use tempfile::TempDir;
-use tidegate_card::client::{Client, Patience};
-use tidegate_card::{ApiKey, Clock, Options, processor};
+use tidegate_card::client::{Client, Form, Key, Patience};
+use tidegate_card::{ApiKey, Clock, Currency, Options, Payment, processor};
 use tokio::task::JoinHandle;
 
-use crate::processor::prepared;
+use crate::processor::{GOOD, RETURN_URL, prepared};
 
 /// When virtual time begins: 1 January 2027, milliseconds since 1970.
 pub const BEGIN_MS: i64 = 1_798_761_600_000;
@@ -96,17 +95,38 @@ impl Crashable {
         self.client(patient())
     }
 
-    /// An event with the log of its deliveries, as JSON.
-    pub async fn event(&self, id: &str) -> Value {
-        let (address, key, id) = (self.address, self.key.clone(), id.to_owned());
+    /// A payment that is authorised at the form.
+    pub async fn authorised(&self, reference: &str) -> Payment {
+        let key = Key::new(reference).expect("a key");
+        let payment = self.once().create(&key, &form(reference)).await.expect("a payment");
+        let answer = self.pay(&payment, GOOD).await;
+        assert!(answer.starts_with("HTTP/1.1 303"), "{answer}");
+        self.once().payment(&payment.id).await.expect("a payment")
+    }
+
+    /// Sends this card at the form of a payment; the answer, once there is one.
+    pub async fn pay(&self, payment: &Payment, number: &str) -> String {
+        let url = &payment.checkout_url;
+        let path = &url[url.find("/checkout/").expect("a form")..];
+        let body = format!("number={number}&expiry=12%2F99&cvc=876");
         let request = format!(
-            "GET /v1/events/{id} HTTP/1.1\r\nhost: card\r\nconnection: close\r\n\
-             authorization: Bearer {}\r\n\r\n",
-            *key
+            "POST {path} HTTP/1.1\r\nhost: card\r\nconnection: close\r\n\
+             content-type: application/x-www-form-urlencoded\r\n\
+             content-length: {}\r\n\r\n{body}",
+            body.len()
         );
-        let answer = exchange(address, request.as_bytes()).await;
-        let body = answer.split_once("\r\n\r\n").expect("an answer").1;
-        serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"))
+        exchange(self.address, request.as_bytes()).await
+    }
+}
+
+/// A new payment of 50 dollars.
+pub fn form(reference: &str) -> Form {
+    Form {
+        amount: 5000,
+        currency: Currency::USD,
+        reference: reference.into(),
+        description: String::new(),
+        return_url: RETURN_URL.into(),
     }
 }
 
@@ -140,86 +160,26 @@ pub async fn exchange(address: SocketAddr, request: &[u8]) -> String {
 
 mod tests {
     use super::*;
-    use tidegate_card::client::{Error, Form, Key, NewCard, Typed};
-    use tidegate_card::{Capturing, Currency, Status};
-
-    pub fn new(reference: &str, number: &str) -> NewCard {
-        NewCard {
-            amount: 5000,
-            currency: Currency::USD,
-            reference: reference.into(),
-            description: String::new(),
-            capture: Capturing::Manual,
-            card: Typed {
-                number: number.to_owned().into(),
-                exp_month: 12,
-                exp_year: 2099,
-                cvc: "876".to_owned().into(),
-            },
-        }
-    }
-
-    fn form(reference: &str) -> Form {
-        Form {
-            amount: 5000,
-            currency: Currency::USD,
-            reference: reference.into(),
-            description: String::new(),
-            capture: Capturing::Manual,
-            return_url: crate::processor::RETURN_URL.into(),
-        }
-    }
+    use crate::processor::{SLOW, events};
+    use tidegate_card::Status;
 
     fn key(text: &str) -> Key {
         Key::new(text).unwrap()
     }
 
     #[tokio::test]
-    async fn a_merchant_who_is_never_answered_repeats_and_learns_the_outcome() {
-        let time = StoppedTime::new();
-        let it = Crashable::start(|options| options.slow_card = Duration::from_secs(20)).await;
-        let patience = Patience {
-            attempt: Duration::from_secs(8),
-            call: Duration::from_secs(60),
-            ..Patience::default()
-        };
-        let client = it.client(patience);
-        let call = tokio::spawn(async move {
-            client.create_with_card(&key("k"), &new("d-1", crate::processor::SILENT)).await
-        });
-        let looker = it.once();
-        let find = async || looker.by_reference("d-1").await.unwrap();
-        while find().await.is_none() {}
-        let mut passed = 0;
-        while !call.is_finished() {
-            assert!(passed < 60, "it is answered within the deadline of the call");
-            // Whoever looks meanwhile sees it in processing, and authorised after 20 s.
-            let status = find().await.unwrap().status;
-            let expected = if passed < 20 { Status::Processing } else { Status::RequiresCapture };
-            assert!(status == expected || (19..=21).contains(&passed), "{status:?} at {passed} s");
-            time.pass(Duration::from_secs(1)).await;
-            passed += 1;
-        }
-        assert!(passed >= 20, "{passed}");
-        assert_eq!(call.await.unwrap().unwrap().status, Status::RequiresCapture);
-    }
-
-    #[tokio::test]
     async fn a_crash_while_an_issuer_is_asked_loses_and_doubles_nothing() {
         let time = StoppedTime::new();
         let mut it = Crashable::start(|options| options.slow_card = Duration::from_secs(20)).await;
-        let client = it.client(Patience { call: Duration::from_secs(10), ..patient() });
-        let call = tokio::spawn(async move {
-            client.create_with_card(&key("k"), &new("d-1", crate::processor::SLOW)).await
-        });
-        while it.once().by_reference("d-1").await.unwrap().is_none() {}
-        it.crash().await;
-        // The client repeats its request until its own deadline.
-        while !call.is_finished() {
-            time.pass(Duration::from_millis(500)).await;
+        let payment = it.once().create(&key("k"), &form("d-1")).await.unwrap();
+        let client = it.once();
+        tokio::select! {
+            answer = it.pay(&payment, SLOW) => panic!("{answer}"),
+            () = async {
+                while client.payment(&payment.id).await.unwrap().status != Status::Processing {}
+            } => {}
         }
-        let error = call.await.unwrap().unwrap_err();
-        assert!(matches!(error, Error::Unknown(_)), "{error}");
+        it.crash().await;
         time.pass(Duration::from_secs(25)).await;
         it.restart().await;
         let client = it.once();
@@ -232,9 +192,9 @@ mod tests {
             }
             assert_eq!(payment.status, Status::Processing);
         }
-        let again = client.create_with_card(&key("k"), &new("d-1", crate::processor::SLOW)).await;
-        assert_eq!(again.unwrap().status, Status::RequiresCapture);
-        assert_eq!(client.events(0, 100).await.unwrap().events.len(), 1);
+        let again = it.pay(&payment, SLOW).await;
+        assert!(again.starts_with("HTTP/1.1 303"), "{again}");
+        assert_eq!(events(&it.options).await.len(), 1);
     }
 
     #[tokio::test]
@@ -243,7 +203,7 @@ mod tests {
         let it = Crashable::start(|_| {}).await;
         let client = it.once();
         client.create(&key("k1"), &form("d-1")).await.unwrap();
-        client.create_with_card(&key("k2"), &new("d-2", crate::processor::GOOD)).await.unwrap();
+        it.authorised("d-2").await;
         let hour = Duration::from_secs(3600);
         let status = async |reference: &str| {
             let payment = client.by_reference(reference).await.unwrap().unwrap();
@@ -265,26 +225,23 @@ mod tests {
         let it = Crashable::start(|options| options.limits.most_keys = 2).await;
         let client = it.once();
         let pay = async |k: &str, reference: &str| {
-            let new = new(reference, crate::processor::GOOD);
             // Shorter than the pause that the processor asks for.
             let whole = Duration::from_secs(30);
             let patience = Patience { attempt: whole, call: whole, ..patient() };
-            match client.with_patience(patience).create_with_card(&key(k), &new).await {
+            match client.with_patience(patience).create(&key(k), &form(reference)).await {
                 Ok(payment) => payment.status.name().to_owned(),
                 Err(error) => error.to_string(),
             }
         };
-        assert_eq!(pay("k1", "d-1").await, "requires_capture");
-        assert_eq!(pay("k2", "d-2").await, "requires_capture");
+        assert_eq!(pay("k1", "d-1").await, "requires_card");
+        assert_eq!(pay("k2", "d-2").await, "requires_card");
         assert!(pay("k3", "d-3").await.contains("too_many_keys"));
         time.pass(Duration::from_secs(86_400 - 60)).await;
         assert!(pay("k3", "d-3").await.contains("too_many_keys"));
-        assert_eq!(pay("k1", "d-1").await, "requires_capture", "repeated");
+        assert_eq!(pay("k1", "d-1").await, "requires_card", "repeated");
         time.pass(Duration::from_secs(121)).await;
-        while pay("k1", "d-1").await == "requires_capture" {}
+        while pay("k1", "d-1").await == "requires_card" {}
         assert!(pay("k1", "d-1").await.contains("reference_exists"), "the key is forgotten");
-        assert_eq!(pay("k3", "d-3").await, "requires_capture");
+        assert_eq!(pay("k3", "d-3").await, "requires_card");
     }
 }
-
-pub use tests::new as new_payment;

@@ -159,7 +159,7 @@ async fn a_customer_pays_by_card_and_the_form_is_readable_and_needs_no_script() 
         return;
     }
     use tidegate_card::client::{Client as Merchant, Form, Key, Patience};
-    use tidegate_card::{Capturing, Currency, Status};
+    use tidegate_card::{Currency, Status};
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("card").display().to_string();
     let made = crate::common::tidegate(&["site", "card", "--data", &data, "--make-key", "shop"]);
@@ -195,11 +195,10 @@ async fn a_customer_pays_by_card_and_the_form_is_readable_and_needs_no_script() 
             currency: Currency::USD,
             reference: reference.into(),
             description: "A description that is as long as they may become, with many words".into(),
-            capture: Capturing::Automatic,
             return_url: back.clone(),
         };
         let created = shop.create(&Key::new(reference).unwrap(), &form).await.unwrap();
-        created.checkout_url.unwrap()
+        created.checkout_url
     };
     let driver = chromedriver();
     let page = browser(&driver, &folder.path().join("profile")).await;
@@ -224,7 +223,7 @@ async fn a_customer_pays_by_card_and_the_form_is_readable_and_needs_no_script() 
     see(&page, mistake, PATIENCE).await;
     pay("4242 4242 4242 4242", "123").await;
     arrive(&page, "Back with /paid?payment=pay_").await;
-    assert_eq!(shop.by_reference("d-1").await.unwrap().unwrap().status, Status::Captured);
+    assert_eq!(shop.by_reference("d-1").await.unwrap().unwrap().status, Status::RequiresCapture);
     page.goto(&url).await.unwrap();
     arrive(&page, "You have paid 1,234.56 USD").await;
     look(&page, "a payment that is paid").await;

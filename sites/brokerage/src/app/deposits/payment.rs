@@ -22,7 +22,7 @@ pub fn seen(payment: &Payment) -> Result<SeenPayment, String> {
     }
     let stage = match payment.status {
         Status::RequiresCard | Status::Processing => {
-            let url = payment.checkout_url.clone().unwrap_or_default();
+            let url = payment.checkout_url.clone();
             // It goes into pages.
             read_url(&url).map_err(|rule| format!("the card form of {}: {rule}", payment.id))?;
             Stage::Form(url)
@@ -71,14 +71,13 @@ fn cancelled(cancellation: Option<Cancellation>) -> DepositReason {
         Some(Cancellation::Customer) => DepositReason::Customer,
         Some(Cancellation::Abandoned) => DepositReason::NoCard,
         Some(Cancellation::Expired) => DepositReason::Lapsed,
-        Some(Cancellation::Merchant) | None => DepositReason::Brokerage,
+        None => DepositReason::Brokerage,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_card::Capturing;
 
     fn payment(status: Status) -> Payment {
         Payment {
@@ -90,7 +89,6 @@ mod tests {
             amount_capturable: 0,
             amount_captured: 4000,
             amount_refunded: 0,
-            capture: Capturing::Manual,
             description: String::new(),
             card: Some(CardSummary {
                 brand: Brand::Amex,
@@ -101,8 +99,8 @@ mod tests {
             }),
             decline_code: Some(DeclineCode::StolenCard),
             cancellation: Some(Cancellation::Abandoned),
-            checkout_url: Some("https://card.example/checkout/1".into()),
-            return_url: None,
+            checkout_url: "https://card.example/checkout/1".into(),
+            return_url: "https://broker.example/".into(),
             captures: Vec::new(),
             refunds: Vec::new(),
             version: 3,
@@ -153,7 +151,7 @@ mod tests {
         let other = Payment { currency: euro, ..payment(Status::Captured) };
         assert!(seen(&other).unwrap_err().contains("US dollars"));
         for url in ["", "javascript:alert(1)", "http://card.example/checkout/1"] {
-            let checkout_url = Some(url.to_owned());
+            let checkout_url = url.to_owned();
             let hostile = Payment { checkout_url, ..payment(Status::RequiresCard) };
             assert!(seen(&hostile).unwrap_err().contains("card form"), "{url}");
         }

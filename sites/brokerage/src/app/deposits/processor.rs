@@ -16,7 +16,7 @@ use crate::protocol::deposits::back::{
 use crate::protocol::{DepositReason, DepositState};
 use crate::rpc::call;
 use tidegate_card::client::{Client as CardClient, Entry, Form, Outcome, Patience, Step, perform};
-use tidegate_card::{Backoff, Capturing, Currency, Payment};
+use tidegate_card::{Backoff, Currency, Payment};
 use tidegate_sitekit::link::Client;
 use tidegate_sitekit::throttle::Causes;
 use tidegate_sitekit::when;
@@ -135,8 +135,6 @@ impl Processor {
         match perform(&self.card, &entry).await {
             Ok(Outcome::Done(payment)) => self.found(wish, &payment).await,
             Ok(Outcome::Refused(error)) => self.refused(wish, &error.code, &error.message).await,
-            // The payment tells why.
-            Ok(Outcome::Declined(_)) => self.look(wish).await,
             Err(why) => self.unanswered(wish, &why).await,
         }
     }
@@ -150,7 +148,6 @@ impl Processor {
             currency: Currency::USD,
             reference: wish.reference.clone(),
             description: DESCRIPTION.into(),
-            capture: Capturing::Manual,
             return_url: return_url.into(),
         }
     }
