@@ -27,12 +27,6 @@ impl From<Outage> for Error {
     }
 }
 
-impl From<tidegate_sitekit::Refusal> for Error {
-    fn from(refusal: tidegate_sitekit::Refusal) -> Self {
-        Self::Refused(refusal.into())
-    }
-}
-
 impl From<link::Error> for Error {
     fn from(error: link::Error) -> Self {
         let may_be_done = error.kind.may_be_done();
@@ -43,7 +37,7 @@ impl From<link::Error> for Error {
 impl From<tidegate_sitekit::Error> for Error {
     fn from(error: tidegate_sitekit::Error) -> Self {
         match error {
-            tidegate_sitekit::Error::Client(refusal) => refusal.into(),
+            tidegate_sitekit::Error::Client(problem) => problem.into(),
             // A transaction that fails has changed nothing, unless it fails in its commit.
             other => Self::Outage(Outage { cause: other.to_string(), may_be_done: true }),
         }

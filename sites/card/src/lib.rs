@@ -29,7 +29,6 @@ mod merchants;
 mod number;
 mod operations;
 mod options;
-mod refusal;
 mod resource;
 mod schema;
 mod signature;
@@ -50,9 +49,7 @@ pub use number::looks_like_card;
 pub use number::{Brand, CardNumber, NumberMistake};
 pub use options::{ForMerchant, Limits, Options};
 pub use resource::is_reference;
-pub use resource::{
-    ApiError, Cancellation, CardSummary, Event, EventKind, Failure, Movement, Payment,
-};
+pub use resource::{Cancellation, CardSummary, Event, EventKind, Movement, Payment};
 pub use signature::{Rejected, SIGNATURE, WebhookSecret};
 pub use site::{Processor, Site, processor, start};
 pub use state::Status;

@@ -154,25 +154,6 @@ pub enum EventKind {
     Cancelled,
 }
 
-/// The body of every answer that is not a success.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
-    /// What is wrong.
-    pub error: ApiError,
-}
-
-/// What is wrong with a request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ApiError {
-    /// For programs, such as `amount_too_large`.
-    pub code: String,
-    /// For people: what is wrong, and how to mend it.
-    pub message: String,
-    /// The field at fault, such as `card.number`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub field: Option<String>,
-}
-
 /// Header of a request that may be repeated.
 pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
 /// Header of every answer that belongs to an idempotency key: `false` for the first, `true`

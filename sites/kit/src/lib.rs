@@ -15,6 +15,7 @@ pub mod password;
 pub mod pem;
 pub mod population;
 pub mod private_file;
+pub mod problem;
 pub mod replay;
 pub mod self_signed;
 pub mod server;
@@ -24,4 +25,5 @@ pub mod token;
 pub mod web;
 pub mod when;
 
-pub use error::{Error, Refusal, Result};
+pub use error::{Error, Result};
+pub use problem::{Mistake, Problem};

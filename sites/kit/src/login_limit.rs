@@ -22,6 +22,7 @@
 //! Source of the arithmetic: the generic cell rate algorithm (ITU-T I.371). A
 //! bucket is the time at which it will be full again.
 
+use crate::problem::Problem;
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::IpAddr;
 use std::sync::Mutex;
@@ -259,6 +260,21 @@ fn longest_wait(table: &[Bucket], login: Login, now: Duration, without: bool) ->
         found.map_or(Duration::ZERO, |bucket| bucket.wait(limit, now, without))
     });
     wait.max().unwrap_or_default()
+}
+
+/// The refusal of a login after too many have failed. It does not say whether the password
+/// would have been right. `then` is what to do after the wait.
+pub fn too_many(wait: Duration, then: &str) -> Problem {
+    let problem = Problem::new(
+        429,
+        "Too many attempts to sign in",
+        "Too many of them have failed, from your address or for this account.",
+        "",
+    );
+    let problem = problem.retry_after(wait.max(Duration::from_secs(1)));
+    let seconds = problem.retry_after_s.unwrap_or_default();
+    let unit = if seconds == 1 { "second" } else { "seconds" };
+    Problem { remedy: format!("Wait {seconds} {unit}, then {then}."), ..problem }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::forms::{self, Earlier, Form, Receipt};
 use tidegate_sitekit::database::{self, Database, Fields, LockingSql, Record};
 use tidegate_sitekit::money::Cents;
-use tidegate_sitekit::{Refusal, Result, locking};
+use tidegate_sitekit::{Problem, Result, locking};
 
 /// A new bid.
 #[derive(Clone, Copy, Debug)]
@@ -205,16 +205,16 @@ async fn placed(database: &Database, earlier: Earlier) -> Result<Outcome> {
 }
 
 /// The refusal of a bid or purchase after the end of an auction.
-pub fn ended(why: &str) -> Refusal {
+pub fn ended(why: &str) -> Problem {
     let remedy = "Look for another item: new ones are listed all the time.";
-    Refusal::new(409, "This auction has ended", why, remedy)
+    Problem::new(409, "This auction has ended", why, remedy)
 }
 
 /// The refusal of a quantity that is not left.
-pub fn too_few(left: i64) -> Refusal {
+pub fn too_few(left: i64) -> Problem {
     let why = match left {
         1 => "Only one is left.".into(),
         left => format!("Only {left} are left."),
     };
-    Refusal::new(409, "There are not enough", why, "Go back and choose a smaller quantity.")
+    Problem::new(409, "There are not enough", why, "Go back and choose a smaller quantity.")
 }

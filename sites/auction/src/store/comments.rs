@@ -2,7 +2,7 @@
 
 use super::forms::{self, Earlier, Form, Receipt};
 use tidegate_sitekit::database::{self, Database, Fields, Record};
-use tidegate_sitekit::{Refusal, Result};
+use tidegate_sitekit::{Problem, Result};
 
 /// Comments on one page: each may be long.
 pub const COMMENTS_PAGE: i64 = 5;
@@ -106,7 +106,7 @@ pub async fn add(database: &Database, form: Form, new: NewComment<'_>) -> Result
     let Some(nickname) = transaction.first(sql, &[new.rating.into(), new.to.into()]).await? else {
         let remedy = "Go back to the item and follow its links.";
         let why = "Nobody has this number.";
-        let refusal = Refusal::new(404, "There is no such person", why, remedy);
+        let refusal = Problem::new(404, "There is no such person", why, remedy);
         let earlier = forms::refuse(transaction, form, refusal).await?;
         return added(database, earlier).await;
     };

@@ -4,7 +4,7 @@ use super::bids::{ended, too_few};
 use super::forms::{self, Earlier, Form, Receipt};
 use tidegate_sitekit::database::{self, Database, Fields, LockingSql, Record};
 use tidegate_sitekit::money::Cents;
-use tidegate_sitekit::{Refusal, Result, locking};
+use tidegate_sitekit::{Problem, Result, locking};
 
 /// A new purchase.
 #[derive(Clone, Copy, Debug)]
@@ -107,7 +107,7 @@ async fn bought(database: &Database, earlier: Earlier) -> Result<Bought> {
 }
 
 /// The refusal of a purchase of an item without a fixed price.
-pub fn no_fixed_price() -> Refusal {
+pub fn no_fixed_price() -> Problem {
     let why = "Its seller takes bids only.";
-    Refusal::new(409, "This item has no fixed price", why, "Place a bid on it instead.")
+    Problem::new(409, "This item has no fixed price", why, "Place a bid on it instead.")
 }

@@ -2,7 +2,7 @@
 
 use super::forms::{self, Earlier, Form, Receipt};
 use tidegate_sitekit::database::{self, Database, Fields, Record};
-use tidegate_sitekit::{Refusal, Result};
+use tidegate_sitekit::{Problem, Result};
 
 /// The public profile of a person.
 #[derive(Clone, Debug)]
@@ -151,7 +151,7 @@ pub async fn register(database: &Database, form: Form, new: &NewUser<'_>) -> Res
     let Some(id) = transaction.first::<i64>(sql, &values).await? else {
         let why = format!("Somebody else is called {} here.", new.nickname);
         let remedy = "Go back and choose another nickname.";
-        let refusal = Refusal::new(409, "This nickname is taken", why, remedy);
+        let refusal = Problem::new(409, "This nickname is taken", why, remedy);
         let earlier = forms::refuse(transaction, form, refusal).await?;
         return opened(database, earlier).await;
     };

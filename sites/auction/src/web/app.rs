@@ -2,22 +2,21 @@
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use axum::extract::{FromRequest, Request};
 use maud::Markup;
 
 use super::failure::{Failure, missing};
-use super::layout::count;
 use crate::store::forms::Form;
 use crate::store::users::{self, User};
 use tidegate_sitekit::database::Database;
-use tidegate_sitekit::login_limit::LoginLimit;
+use tidegate_sitekit::login_limit::{LoginLimit, too_many};
 use tidegate_sitekit::password::{Hasher, Verdict};
 use tidegate_sitekit::token::{Signer, TokenError};
 use tidegate_sitekit::web::form::Posted;
 use tidegate_sitekit::when;
-use tidegate_sitekit::{Refusal, Result};
+use tidegate_sitekit::{Problem, Result};
 
 /// How long a form stays valid, seconds.
 const FORM_LASTS: i64 = 3600;
@@ -102,11 +101,12 @@ impl App {
         let password = form.secret("password", "Password", 1..=128);
         form.done()?;
         let login = self.login_limit.login(posted.client(), nickname);
-        self.login_limit.check(login, Instant::now()).map_err(too_many)?;
+        let limited = |wait| too_many(wait, "go back and try again");
+        self.login_limit.check(login, Instant::now()).map_err(limited)?;
         let account = users::account(&self.database, nickname).await?;
         let stored = account.as_ref().map(|account| account.password.clone());
         let turn = self.hasher.turn().await;
-        let guess = self.login_limit.guess(login).await.map_err(too_many)?;
+        let guess = self.login_limit.guess(login).await.map_err(limited)?;
         let verdict = turn.verify(password.to_owned(), stored).await?;
         match (account, verdict) {
             (Some(account), Verdict::Right) => {
@@ -121,7 +121,7 @@ impl App {
             }
             (None, _) | (_, Verdict::Wrong) => {
                 guess.wrong();
-                Err(Refusal::new(
+                Err(Problem::new(
                     403,
                     "You could not be signed in",
                     "Nickname and password do not belong together.",
@@ -177,27 +177,9 @@ impl App {
     }
 }
 
-/// The refusal of a login after too many have failed. It does not say whether the
-/// password would have been right.
-fn too_many(wait: Duration) -> Refusal {
-    // Whole seconds, rounded up: earlier it would be refused again.
-    let wait = Duration::from_secs(wait.as_millis().div_ceil(1000).try_into().unwrap_or(u64::MAX));
-    let refusal = Refusal::new(
-        429,
-        "Too many attempts to sign in",
-        "Too many of them have failed, from your address or for this account.",
-        &format!("Wait {}, then go back and try again.", count(whole(wait), "second", "seconds")),
-    );
-    Refusal { retry_after: Some(wait), ..refusal }
-}
-
-fn whole(wait: Duration) -> i64 {
-    i64::try_from(wait.as_secs()).unwrap_or(i64::MAX)
-}
-
 /// The refusal of a form that was issued for another purpose.
-pub fn refused(why: &str) -> Refusal {
-    Refusal::new(
+pub fn refused(why: &str) -> Problem {
+    Problem::new(
         403,
         "This form cannot be used",
         why,

@@ -15,7 +15,7 @@ use crate::store::items::Item;
 use tidegate_sitekit::money::Cents;
 use tidegate_sitekit::web::form::Posted;
 use tidegate_sitekit::when::{self, Moment};
-use tidegate_sitekit::{Refusal, Result};
+use tidegate_sitekit::{Problem, Result};
 
 fn crumbs<'a>(above: &'a str, item: &'a Item) -> [Crumb<'a>; 3] {
     [Crumb::Above("/categories", "Categories"), Crumb::Above(above, &item.name), Crumb::Here("Bid")]
@@ -35,9 +35,9 @@ pub async fn find_active(app: &App, text: &str) -> Result<Item> {
 }
 
 /// The refusal of a seller who bids on or buys their own item.
-pub fn own_item() -> Refusal {
+pub fn own_item() -> Problem {
     let why = "Sellers neither bid on their own items nor buy them.";
-    Refusal::new(403, "This is your own item", why, "Look for something that others offer.")
+    Problem::new(403, "This is your own item", why, "Look for something that others offer.")
 }
 
 /// GET /items/{item}/bid: PutBidAuth

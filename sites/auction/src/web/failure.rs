@@ -2,13 +2,12 @@
 
 use std::time::Instant;
 
-use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use maud::html;
 
 use super::layout::{Crumb, Page};
 use tidegate_sitekit::throttle::Causes;
-use tidegate_sitekit::{Error, Refusal};
+use tidegate_sitekit::{Error, Problem};
 
 /// Causes that were logged: an outage causes one with each request.
 static FAILURES: Causes = Causes::new();
@@ -24,9 +23,9 @@ impl<E: Into<Error>> From<E> for Failure {
 }
 
 /// The refusal of an address whose subject does not exist.
-pub fn missing(what: &str, why: &str) -> Refusal {
+pub fn missing(what: &str, why: &str) -> Problem {
     let remedy = "Check the address, or begin again at the home page.";
-    Refusal::new(404, &format!("There is no such {what}"), why, remedy)
+    Problem::new(404, &format!("There is no such {what}"), why, remedy)
 }
 
 /// The answer to an unknown address.
@@ -37,20 +36,18 @@ pub async fn not_found() -> Failure {
 /// The answer to a method that an address does not support.
 pub async fn not_allowed() -> Failure {
     let why = "This address does not take requests of this method.";
-    Refusal::new(405, "That is not possible here", why, "Begin again at the home page.").into()
+    Problem::new(405, "That is not possible here", why, "Begin again at the home page.").into()
 }
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        let ours = |status| Refusal {
-            status,
-            what: "Something went wrong on our side".into(),
-            why: vec!["Your request was fine; the site could not carry it out just now.".into()],
-            remedy: "Nothing was changed. Wait a moment, then try again.".into(),
-            retry_after: None,
+        let ours = |status| {
+            let why = "Your request was fine; the site could not carry it out just now.";
+            let remedy = "Nothing was changed. Wait a moment, then try again.";
+            Problem::new(status, "Something went wrong on our side", why, remedy)
         };
-        let refusal = match self.0 {
-            Error::Client(refusal) => refusal,
+        let problem = match self.0 {
+            Error::Client(problem) => problem,
             Error::Database(error) => {
                 if let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now()) {
                     tracing::error!(%error, left_out, "the database failed");
@@ -64,23 +61,12 @@ impl IntoResponse for Failure {
                 ours(500)
             }
         };
-        let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::BAD_REQUEST);
         let body = html! {
             section.notice.bad role="alert" {
-                @if let [why] = &refusal.why[..] {
-                    p { (why) }
-                } @else {
-                    ul { @for why in &refusal.why { li { (why) } } }
-                }
-                p { strong { (refusal.remedy) } }
+                (problem.explained())
                 p.actions { a.button href="/" { "To the home page" } " " a href="/browse" { "Browse the auctions" } }
             }
         };
-        let page = Page::new(&refusal.what, &[Crumb::Here("Not possible")], body);
-        let mut response = page.status(status).into_response();
-        if let Some(wait) = refusal.retry_after {
-            response.headers_mut().insert(header::RETRY_AFTER, wait.as_secs().into());
-        }
-        response
+        problem.answer(Page::new(&problem.what, &[Crumb::Here("Not possible")], body))
     }
 }

@@ -13,7 +13,7 @@ use crate::catalogue::{CATEGORIES, REGIONS};
 use crate::store::keywords::{self, MOST, Search};
 use crate::store::{PAGE, pages};
 use tidegate_sitekit::when;
-use tidegate_sitekit::{Refusal, Result};
+use tidegate_sitekit::{Problem, Result};
 
 /// Most characters of a search.
 const LONGEST: usize = 100;
@@ -28,7 +28,7 @@ struct Asked {
 }
 
 impl Asked {
-    fn read(query: &str) -> Result<Self, Refusal> {
+    fn read(query: &str) -> Result<Self, Problem> {
         let mut asked = Self::default();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             match &*name {
@@ -41,7 +41,7 @@ impl Asked {
         }
         let characters = asked.text.chars().count();
         if characters > LONGEST {
-            return Err(Refusal::new(
+            return Err(Problem::new(
                 400,
                 "This search is too long",
                 format!("It must be 1 to {LONGEST} characters long; these are {characters}."),

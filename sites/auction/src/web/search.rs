@@ -11,7 +11,7 @@ use crate::catalogue::{CATEGORIES, REGIONS, category_name, region_name};
 use crate::store::listing::{self, Listed};
 use crate::store::{PAGE, pages};
 use tidegate_sitekit::when::{self, Left};
-use tidegate_sitekit::{Refusal, Result};
+use tidegate_sitekit::{Problem, Result};
 
 /// Most items of other regions on the page of a region that has none.
 const ELSEWHERE: usize = 8;
@@ -32,27 +32,27 @@ impl PageQuery {
     ///
     /// # Errors
     /// Not a number, or beyond the end.
-    pub fn of(&self, pages: i64) -> Result<i64, Refusal> {
+    pub fn of(&self, pages: i64) -> Result<i64, Problem> {
         let text = self.page.as_deref().unwrap_or("1");
         let remedy = "Go back to the list and follow its links.";
         let page: i64 = text.parse().ok().filter(|page| *page >= 1).ok_or_else(|| {
-            Refusal::new(400, "There is no such page", "A page is a number from 1 up.", remedy)
+            Problem::new(400, "There is no such page", "A page is a number from 1 up.", remedy)
         })?;
         if page > pages {
             let why = format!("This list has {}.", count(pages, "page", "pages"));
-            return Err(Refusal::new(404, "There is no such page", why, remedy));
+            return Err(Problem::new(404, "There is no such page", why, remedy));
         }
         Ok(page)
     }
 }
 
 /// A number in an address.
-pub fn id(text: &str, what: &str) -> Result<i64, Refusal> {
+pub fn id(text: &str, what: &str) -> Result<i64, Problem> {
     text.parse().map_err(|_| missing(what, "It is named by a number."))
 }
 
 /// The category that an address names.
-pub fn category(text: &str) -> Result<(i64, &'static str), Refusal> {
+pub fn category(text: &str) -> Result<(i64, &'static str), Problem> {
     let id = id(text, "category")?;
     let name =
         category_name(id).ok_or_else(|| missing("category", "They are numbered 1 to 20."))?;
@@ -60,7 +60,7 @@ pub fn category(text: &str) -> Result<(i64, &'static str), Refusal> {
 }
 
 /// The region that an address names.
-pub fn region(text: &str) -> Result<(i64, &'static str), Refusal> {
+pub fn region(text: &str) -> Result<(i64, &'static str), Problem> {
     let id = id(text, "region")?;
     let name = region_name(id).ok_or_else(|| missing("region", "They are numbered 1 to 62."))?;
     Ok((id, name))

@@ -15,7 +15,7 @@ use crate::store::pages;
 use crate::store::users::User;
 use tidegate_sitekit::web::form::Posted;
 use tidegate_sitekit::when::{self, Moment};
-use tidegate_sitekit::{Refusal, Result};
+use tidegate_sitekit::{Problem, Result};
 
 /// The possible ratings with their labels.
 const RATINGS: [(i64, &str); 5] =
@@ -125,7 +125,7 @@ pub async fn comment_form(
     let (user, item) = subject(&app, &text, posted.get("item").unwrap_or("none")).await?;
     if writer.id == user.id {
         let why = "A rating is what others say.";
-        return Err(Refusal::new(
+        return Err(Problem::new(
             403,
             "You cannot comment on yourself",
             why,

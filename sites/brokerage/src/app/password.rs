@@ -4,12 +4,12 @@ use std::time::Instant;
 
 use super::audit::Audit;
 use super::service::App;
-use super::sign_in::too_many;
 use crate::error::{Error, Result};
 use crate::protocol::back::{ReadAccount, ReplacePassword};
 use crate::protocol::front::ChangePassword;
 use crate::protocol::{Done, Mistake, Problem};
 use crate::rpc::call;
+use tidegate_sitekit::login_limit::too_many;
 use tidegate_sitekit::password::Verdict;
 
 /// Characters of a new password.
@@ -43,7 +43,7 @@ impl App {
         let login = self.login_limit.login(client, &account.user);
         let limited = |wait| {
             self.audit.limited(client);
-            too_many(wait)
+            too_many(wait, "try again")
         };
         self.login_limit.check(login, Instant::now()).map_err(limited)?;
         let turn = self.hasher.turn().await;

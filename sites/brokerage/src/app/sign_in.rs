@@ -1,6 +1,6 @@
 //! Signing in.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::service::App;
 use crate::error::Result;
@@ -8,7 +8,8 @@ use crate::protocol::SessionToken;
 use crate::protocol::back::{Credentials, GetCredentials, OpenSession, RenewPassword};
 use crate::protocol::front::{SignIn, SignedIn};
 use crate::rpc::call;
-use tidegate_sitekit::Refusal;
+use tidegate_sitekit::Problem;
+use tidegate_sitekit::login_limit::too_many;
 use tidegate_sitekit::password::Verdict;
 
 /// Most characters of a name and of a password.
@@ -31,7 +32,7 @@ impl App {
         let login = self.login_limit.login(client, &user);
         let limited = |wait| {
             self.audit.limited(client);
-            too_many(wait)
+            too_many(wait, "try again")
         };
         self.login_limit.check(login, Instant::now()).map_err(limited)?;
         let found = call(&self.client, &GetCredentials { user: user.clone() }).await?;
@@ -58,28 +59,12 @@ impl App {
     }
 }
 
-fn wrong() -> Refusal {
-    Refusal::new(
+fn wrong() -> Problem {
+    Problem::new(
         // Not 403: a link means that it refuses the tier.
         401,
         "You could not be signed in",
         "User name and password do not belong together.",
         "Check both and try again; mind capital letters.",
     )
-}
-
-/// The refusal of a login after too many have failed. It does not say whether the password
-/// would have been right.
-pub(super) fn too_many(wait: Duration) -> Refusal {
-    // Whole seconds, rounded up: earlier it would be refused again.
-    let seconds = wait.as_millis().div_ceil(1000).max(1);
-    let wait = Duration::from_secs(seconds.try_into().unwrap_or(u64::MAX));
-    let unit = if seconds == 1 { "second" } else { "seconds" };
-    let refusal = Refusal::new(
-        429,
-        "Too many attempts to sign in",
-        "Too many of them have failed, from your address or for this account.",
-        &format!("Wait {seconds} {unit}, then try again."),
-    );
-    Refusal { retry_after: Some(wait), ..refusal }
 }

@@ -17,13 +17,14 @@ mod session;
 pub use deposits::{Deposit, DepositReason, DepositState};
 pub use name::{DepositId, OrderId};
 pub use order::{Kind, NewOrder, Order, Reason, Side, State};
-pub use problem::{Mistake, Outage, Problem};
+pub use problem::{Outage, signed_out};
 pub use session::{SessionKey, SessionToken};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use tidegate_sitekit::money::Cents;
+pub use tidegate_sitekit::{Mistake, Problem};
 
 /// A request that has an answer.
 pub trait Operation: Serialize + DeserializeOwned + Send {

@@ -3,14 +3,14 @@
 use std::time::Instant;
 
 use axum::response::{IntoResponse, Response};
-use http::header::RETRY_AFTER;
-use http::{HeaderValue, StatusCode};
+use http::StatusCode;
 use maud::html;
 
 use super::layout::Page;
 use super::sign_in_form;
 use crate::error::Error;
 use crate::protocol::{Outage, Problem};
+use tidegate_sitekit::problem::set_retry_after;
 use tidegate_sitekit::throttle::Causes;
 
 /// An error as a response.
@@ -57,23 +57,13 @@ impl IntoResponse for Failure {
 }
 
 fn refused(problem: &Problem) -> Response {
-    let reasons = problem.why.iter().chain(problem.mistakes.iter().map(|mistake| &mistake.text));
-    let reasons: Vec<_> = reasons.collect();
     let body = html! {
         section.notice.bad role="alert" {
-            @if let [why] = &reasons[..] {
-                p { (why) }
-            } @else {
-                ul { @for why in &reasons { li { (why) } } }
-            }
-            p { strong { (problem.remedy) } }
+            (problem.explained())
         }
         p.actions { a.button href="/main" { "To your main page" } " " a href="/" { "To the front page" } }
     };
-    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::BAD_REQUEST);
-    let mut response = Page::public(&problem.what, body).status(status).into_response();
-    retry_after(&mut response, problem.retry_after_s);
-    response
+    problem.answer(Page::public(&problem.what, body))
 }
 
 fn unavailable(outage: &Outage) -> Response {
@@ -93,13 +83,6 @@ fn unavailable(outage: &Outage) -> Response {
     };
     let page = Page::public("The brokerage is not available", body);
     let mut response = page.status(StatusCode::SERVICE_UNAVAILABLE).into_response();
-    retry_after(&mut response, Some(5));
+    set_retry_after(&mut response, Some(5));
     response
-}
-
-/// Says after how many seconds the same may succeed.
-pub fn retry_after(response: &mut Response, seconds: Option<u64>) {
-    if let Some(seconds) = seconds {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
-    }
 }

@@ -12,7 +12,7 @@ use http::request::Parts;
 use super::failure::Failure;
 use super::site::Site;
 use crate::error::Error;
-use crate::protocol::{Problem, SessionKey, SessionToken};
+use crate::protocol::{Problem, SessionKey, SessionToken, signed_out};
 use tidegate_sitekit::throttle::Throttle;
 use tidegate_sitekit::web::form::Posted;
 use tidegate_sitekit::web::{client, origin};
@@ -75,7 +75,7 @@ impl FromRequestParts<Site> for Signed {
 
     async fn from_request_parts(parts: &mut Parts, site: &Site) -> Result<Self, Failure> {
         let secure = is_secure(&parts.headers, &parts.extensions, site);
-        let token = shown(parts, secure).ok_or_else(|| Error::Refused(Problem::signed_out()))?;
+        let token = shown(parts, secure).ok_or_else(|| Error::Refused(signed_out()))?;
         Ok(Self { token, secure })
     }
 }

@@ -1,8 +1,6 @@
 //! The form to sign in with: where one signs in, and where a session is missing.
 
-use axum::response::{IntoResponse, Response};
-use http::header::RETRY_AFTER;
-use http::{HeaderValue, StatusCode};
+use axum::response::Response;
 use maud::{Markup, html};
 
 use super::field::{Filled, input, summary};
@@ -30,12 +28,7 @@ pub fn page(problem: Option<&Problem>, user: &str) -> Page {
 
 /// The form after a request that was refused.
 pub fn after(problem: &Problem, user: &str) -> Response {
-    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::BAD_REQUEST);
-    let mut response = page(Some(problem), user).status(status).into_response();
-    if let Some(seconds) = problem.retry_after_s {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
-    }
-    response
+    problem.answer(page(Some(problem), user))
 }
 
 fn notice(problem: &Problem) -> Markup {

@@ -20,13 +20,14 @@ use serde_json::json;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::timeout;
 
-use super::failure::{Failure, retry_after};
+use super::failure::Failure;
 use super::site::Site;
 use crate::error::{Error, Result};
 use crate::protocol::front::{Feed, GetQuotes, LiveQuotes};
 use crate::protocol::{Problem, Quotes};
 use crate::rpc::call;
 use tidegate_sitekit::link::Client;
+use tidegate_sitekit::problem::set_retry_after;
 use tidegate_sitekit::server::network;
 use tidegate_sitekit::web::client;
 
@@ -205,7 +206,7 @@ pub async fn prices(State(site): State<Site>, request: Request) -> Response {
         }
         Err(error) => {
             let mut response = Failure::from(error).into_response();
-            retry_after(&mut response, Some(60));
+            set_retry_after(&mut response, Some(60));
             response
         }
     }

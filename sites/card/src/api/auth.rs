@@ -9,7 +9,7 @@ use axum::http::request::Parts;
 
 use super::reply::Reply;
 use crate::app::App;
-use crate::refusal::Refusal;
+use tidegate_sitekit::Problem;
 use tidegate_sitekit::server::Peer;
 
 /// Most bytes of an API key.
@@ -43,16 +43,16 @@ impl FromRequestParts<App> for Caller {
         let login = app.login_limit.login(address, "API key");
         if let Err(wait) = app.login_limit.count(login, Instant::now()) {
             let text = "Too many requests with wrong API keys: wait, then send the right one.";
-            return Err(Refusal::new(429, "too_many_wrong_keys", text).retry_after(wait).into());
+            return Err(Problem::coded(429, "too_many_wrong_keys", text).retry_after(wait).into());
         }
         tracing::info!(%address, "a request with a wrong API key");
-        Err(Refusal::new(401, "wrong_api_key", "No merchant has this API key.").into())
+        Err(Problem::coded(401, "wrong_api_key", "No merchant has this API key.").into())
     }
 }
 
-fn unauthenticated(what: &str) -> Refusal {
+fn unauthenticated(what: &str) -> Problem {
     let text = format!("{what}: send one header `Authorization: Bearer sk_test_…`.");
-    Refusal::new(401, "unauthenticated", text)
+    Problem::coded(401, "unauthenticated", text)
 }
 
 fn bearer(value: &str) -> Option<&str> {

@@ -21,8 +21,8 @@ use super::reply::Reply;
 use crate::app::App;
 use crate::number::looks_like_card;
 use crate::operations::{self, perform};
-use crate::refusal::Refusal;
 use crate::resource::{IDEMPOTENCY_KEY, LONGEST_KEY};
+use tidegate_sitekit::Problem;
 
 /// Most bytes of a body.
 const LARGEST: usize = 16 * 1024;
@@ -67,7 +67,7 @@ impl Posted {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, Problem> {
         let body: &[u8] = if self.body.is_empty() { b"{}" } else { &self.body };
         parse(body)
     }
@@ -85,8 +85,8 @@ impl Posted {
 /// Source: draft-ietf-httpapi-idempotency-key-header-07, section 2.1: a String of RFC 9651.
 /// Deviation: the characters without quotes are accepted too, as most services have it; both
 /// are the same key.
-fn idempotency_key(headers: &HeaderMap) -> Result<String, Refusal> {
-    let wrong = |code, text: &str| Refusal::new(400, code, text).field("Idempotency-Key");
+fn idempotency_key(headers: &HeaderMap) -> Result<String, Problem> {
+    let wrong = |code, text: &str| Problem::coded(400, code, text).at("Idempotency-Key");
     let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
     let value = match (values.next(), values.next()) {
         (Some(value), None) => value.to_str().unwrap_or_default().trim(),
@@ -122,17 +122,17 @@ fn quoted(value: &str) -> Option<String> {
     }
 }
 
-async fn read(body: Body) -> Result<Zeroizing<Vec<u8>>, Refusal> {
+async fn read(body: Body) -> Result<Zeroizing<Vec<u8>>, Problem> {
     let collected = tokio::time::timeout(SLOWEST, Limited::new(body, LARGEST).collect()).await;
     match collected {
         Ok(Ok(collected)) => Ok(Zeroizing::new(collected.to_bytes().into())),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            Err(Refusal::new(413, "body_too_large", "The body must be at most 16 KiB."))
+            Err(Problem::coded(413, "body_too_large", "The body must be at most 16 KiB."))
         }
         Ok(Err(_)) => {
-            Err(Refusal::new(400, "body_incomplete", "The body broke off before its end."))
+            Err(Problem::coded(400, "body_incomplete", "The body broke off before its end."))
         }
-        Err(_) => Err(Refusal::new(
+        Err(_) => Err(Problem::coded(
             408,
             "body_too_slow",
             "The body took longer than 10 seconds to arrive.",
@@ -140,9 +140,9 @@ async fn read(body: Body) -> Result<Zeroizing<Vec<u8>>, Refusal> {
     }
 }
 
-fn check_kind(headers: &HeaderMap, body: &[u8]) -> Result<(), Refusal> {
+fn check_kind(headers: &HeaderMap, body: &[u8]) -> Result<(), Problem> {
     if headers.contains_key(CONTENT_ENCODING) {
-        return Err(Refusal::new(
+        return Err(Problem::coded(
             415,
             "body_encoded",
             "The body must not be compressed: leave Content-Encoding out.",
@@ -153,7 +153,7 @@ fn check_kind(headers: &HeaderMap, body: &[u8]) -> Result<(), Refusal> {
     if body.is_empty() || kind.eq_ignore_ascii_case("application/json") {
         return Ok(());
     }
-    Err(Refusal::new(
+    Err(Problem::coded(
         415,
         "body_of_another_type",
         "The body must be JSON: send `Content-Type: application/json`.",
@@ -184,7 +184,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
 }
 
 /// Parses JSON of one object.
-fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let Object(value) = serde_path_to_error::deserialize(&mut reader)
         .map_err(|error| explain(&error.path().to_string(), error.inner()))?;
@@ -195,11 +195,11 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
 /// The refusal of a body that cannot be parsed. The parser's own text repeats what was sent,
 /// so only what this program has put into it is taken from it: the name of a field that is
 /// missing, and what is expected.
-fn explain(path: &str, error: &serde_json::Error) -> Refusal {
+fn explain(path: &str, error: &serde_json::Error) -> Problem {
     if !matches!(error.classify(), Category::Data) {
         let (line, column) = (error.line(), error.column());
         let text = format!("The body is no JSON: see line {line}, column {column}.");
-        return Refusal::new(400, "malformed_json", text);
+        return Problem::coded(400, "malformed_json", text);
     }
     let text = error.to_string();
     let named = |prefix: &str| text.strip_prefix(prefix)?.split('`').nth(1);
@@ -210,28 +210,28 @@ fn explain(path: &str, error: &serde_json::Error) -> Refusal {
     };
     if let Some(name) = named("missing field") {
         let text = format!("The field `{name}` is missing.");
-        return Refusal::new(400, "field_missing", text).field(&within(name));
+        return Problem::coded(400, "field_missing", text).at(&within(name));
     }
     if let Some(name) = named("duplicate field") {
         let text = format!("The field `{name}` is there twice.");
-        return Refusal::new(400, "field_repeated", text).field(&within(name));
+        return Problem::coded(400, "field_repeated", text).at(&within(name));
     }
     if let Some(name) = named("unknown field") {
-        let refusal = Refusal::new(
+        let problem = Problem::coded(
             400,
             "field_unknown",
             "There is no such field; docs/card.md lists all of them.",
         );
         let field = within(name);
-        return if is_harmless(&field) { refusal.field(&field) } else { refusal };
+        return if is_harmless(&field) { problem.at(&field) } else { problem };
     }
     // After the last of these words comes what this program expects.
     let expected = text.rsplit_once(", expected ").map_or("another value", |(_, rest)| rest);
     let expected = expected.split(" at line ").next().unwrap_or_default();
-    let refusal = Refusal::new(400, "value_of_another_type", format!("Must be {expected}."));
+    let problem = Problem::coded(400, "value_of_another_type", format!("Must be {expected}."));
     match path {
-        "." => refusal,
-        path => refusal.field(path),
+        "." => problem,
+        path => problem.at(path),
     }
 }
 
@@ -262,9 +262,9 @@ mod tests {
     }
 
     fn refused(text: &str) -> serde_json::Value {
-        let refusal = parse::<Outer>(text.as_bytes()).err().expect(text);
-        assert_eq!(refusal.status, 400);
-        let body: serde_json::Value = serde_json::from_str(&refusal.body()).unwrap();
+        let problem = parse::<Outer>(text.as_bytes()).err().expect(text);
+        assert_eq!(problem.status, 400);
+        let body: serde_json::Value = serde_json::from_str(&problem.json()).unwrap();
         body["error"].clone()
     }
 
@@ -322,7 +322,7 @@ mod tests {
             for value in values {
                 headers.append(IDEMPOTENCY_KEY, value.parse().unwrap());
             }
-            idempotency_key(&headers).map_err(|refusal| refusal.code().to_owned())
+            idempotency_key(&headers).map_err(|problem| problem.code)
         };
         assert_eq!(key(&["\"8e03978e\""]), Ok("8e03978e".into()));
         assert_eq!(key(&["8e03978e"]), Ok("8e03978e".into()));

@@ -13,7 +13,7 @@ use axum::routing::{get, post};
 
 use self::reply::Reply;
 use super::app::App;
-use super::refusal::Refusal;
+use tidegate_sitekit::Problem;
 
 /// The interface's paths, with answers to all others.
 pub fn router() -> Router<App> {
@@ -28,12 +28,12 @@ pub fn router() -> Router<App> {
 }
 
 async fn not_found() -> Reply {
-    Refusal::new(404, "not_found", "Nothing is at this address; docs/card.md lists all of them.")
+    Problem::coded(404, "not_found", "Nothing is at this address; docs/card.md lists all of them.")
         .into()
 }
 
 async fn not_allowed() -> Reply {
-    Refusal::new(405, "method_not_allowed", "This address does not take this method.").into()
+    Problem::coded(405, "method_not_allowed", "This address does not take this method.").into()
 }
 
 /// GET /healthz: the processor answers and so does its database.

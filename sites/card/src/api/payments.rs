@@ -10,10 +10,10 @@ use super::requests::{Capture, Create, Refund};
 use crate::app::App;
 use crate::merchants::Merchant;
 use crate::operations::Request;
-use crate::refusal::Refusal;
 use crate::resource::{Payment, is_reference};
 use crate::store::payments::{self, Stored};
 use crate::view;
+use tidegate_sitekit::Problem;
 use tidegate_sitekit::{Error, Result};
 
 /// POST /v1/payments
@@ -41,7 +41,7 @@ pub async fn retrieve(State(app): State<App>, caller: Caller, Id(id): Id) -> Res
     let found = payments::by_id(app.database(), &id).await?;
     match found.filter(|payment| payment.merchant == caller.merchant) {
         Some(stored) => Ok(Reply::json(written(&view_of(&app, stored).await?)?)),
-        None => Err(Refusal::new(
+        None => Err(Problem::coded(
             404,
             "payment_not_found",
             "There is no such payment of this merchant.",
@@ -74,9 +74,9 @@ pub async fn find(
     Ok(Reply::json(format!("{{\"payments\":[{list}]}}")))
 }
 
-fn no_reference() -> Refusal {
+fn no_reference() -> Problem {
     let text = "Name one reference: GET /v1/payments?reference=R.";
-    Refusal::new(400, "reference_missing", text).field("reference")
+    Problem::coded(400, "reference_missing", text).at("reference")
 }
 
 /// A payment with the movements of the same moment.

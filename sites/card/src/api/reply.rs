@@ -7,9 +7,9 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use crate::operations::Answer;
-use crate::refusal::Refusal;
 use crate::resource::REPLAYED;
 use tidegate_sitekit::Error;
+use tidegate_sitekit::Problem;
 use tidegate_sitekit::throttle::Causes;
 
 /// What was logged: a cause lasts for many requests.
@@ -36,26 +36,24 @@ impl Reply {
     }
 }
 
-impl From<Refusal> for Reply {
-    fn from(refusal: Refusal) -> Self {
+impl From<Problem> for Reply {
+    fn from(problem: Problem) -> Self {
         let mut headers = HeaderMap::new();
-        if let Some(wait) = refusal.retry_after {
-            // Whole seconds, rounded up: earlier it would be refused again.
-            let seconds = wait.as_millis().div_ceil(1000);
-            headers.insert(header::RETRY_AFTER, u64::try_from(seconds).unwrap_or(u64::MAX).into());
+        if let Some(seconds) = problem.retry_after_s {
+            headers.insert(header::RETRY_AFTER, seconds.into());
         }
-        if refusal.status == 401 {
+        if problem.status == 401 {
             let scheme = HeaderValue::from_static("Bearer realm=\"card processor\"");
             headers.insert(header::WWW_AUTHENTICATE, scheme);
         }
-        Self { status: refusal.status, body: refusal.body(), headers }
+        Self { status: problem.status, body: problem.json(), headers }
     }
 }
 
 impl From<Answer> for Reply {
     fn from(answer: Answer) -> Self {
         match answer {
-            Answer::Refused(refusal) => refusal.into(),
+            Answer::Refused(problem) => problem.into(),
             Answer::OfKey { status, body, replayed } => {
                 let replayed = HeaderValue::from_static(if replayed { "true" } else { "false" });
                 let headers = [(HeaderName::from_static(REPLAYED), replayed)];
@@ -68,24 +66,24 @@ impl From<Answer> for Reply {
 impl From<Error> for Reply {
     fn from(error: Error) -> Self {
         let text = "The processor could not carry out the request just now: repeat it with the same idempotency key.";
-        let refusal = match error {
-            Error::Client(refusal) => {
-                Refusal::new(refusal.status, "refused", refusal.why.join(" "))
+        let problem = match error {
+            Error::Client(problem) => {
+                Problem::coded(problem.status, "refused", problem.why.join(" "))
             }
             Error::Database(error) => {
                 if let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now()) {
                     tracing::error!(%error, left_out, "the database failed");
                 }
-                Refusal::new(503, "database_unavailable", text)
+                Problem::coded(503, "database_unavailable", text)
             }
             Error::Operator(error) | Error::Internal(error) => {
                 if let Some(left_out) = FAILURES.allows(&error, Instant::now()) {
                     tracing::error!(error, left_out, "a request failed");
                 }
-                Refusal::new(500, "internal_error", text)
+                Problem::coded(500, "internal_error", text)
             }
         };
-        refusal.into()
+        problem.into()
     }
 }
 

@@ -10,8 +10,8 @@ use crate::amount::{Currency, MOST};
 use crate::merchants::Merchant;
 use crate::number::looks_like_card;
 use crate::operations::{Asked, New};
-use crate::refusal::Refusal;
 use crate::resource::{LONGEST_DESCRIPTION, is_reference};
+use tidegate_sitekit::Problem;
 
 /// Body of a new payment.
 #[derive(Deserialize)]
@@ -47,11 +47,11 @@ impl Create {
     ///
     /// # Errors
     /// The first field that is wrong.
-    pub fn check(self, merchant: &Merchant) -> Result<New, Refusal> {
+    pub fn check(self, merchant: &Merchant) -> Result<New, Problem> {
         let amount = amount(self.amount)?;
         let Some(currency) = Currency::of_code(&self.currency.0) else {
             let text = "Must be a currency code of ISO 4217, such as USD.";
-            return Err(Refusal::of_field("currency", "currency_unknown", text));
+            return Err(Problem::of_field("currency", "currency_unknown", text));
         };
         let reference = reference(&self.reference.0)?;
         let description = self.description.map_or_else(String::new, |text| text.0);
@@ -61,7 +61,7 @@ impl Create {
             || looks_like_card(description)
         {
             let text = "Must be one line of at most 200 characters, without a card number.";
-            return Err(Refusal::of_field("description", "description_invalid", text));
+            return Err(Problem::of_field("description", "description_invalid", text));
         }
         let return_url = return_url(&self.return_url.0, merchant)?;
         let description = description.to_owned();
@@ -74,7 +74,7 @@ impl Capture {
     ///
     /// # Errors
     /// The first field that is wrong.
-    pub fn check(self) -> Result<(Asked, bool), Refusal> {
+    pub fn check(self) -> Result<(Asked, bool), Problem> {
         let last = self.last.is_none_or(|last| last.0);
         Ok((asked(self.amount, self.reference)?, last))
     }
@@ -85,42 +85,42 @@ impl Refund {
     ///
     /// # Errors
     /// The first field that is wrong.
-    pub fn check(self) -> Result<Asked, Refusal> {
+    pub fn check(self) -> Result<Asked, Problem> {
         asked(self.amount, self.reference)
     }
 }
 
-fn asked(given: Option<Whole>, name: Option<Text>) -> Result<Asked, Refusal> {
+fn asked(given: Option<Whole>, name: Option<Text>) -> Result<Asked, Problem> {
     Ok(Asked {
         amount: given.map(amount).transpose()?,
         reference: name.map_or_else(|| Ok(String::new()), |text| reference(&text.0))?,
     })
 }
 
-fn amount(given: Whole) -> Result<i64, Refusal> {
+fn amount(given: Whole) -> Result<i64, Problem> {
     match given.0 {
         ..1 => {
             let text = "Must be at least 1 minor unit of the currency.";
-            Err(Refusal::of_field("amount", "amount_too_small", text))
+            Err(Problem::of_field("amount", "amount_too_small", text))
         }
         1..=MOST => Ok(given.0),
         _ => {
             let text = format!("Must be at most {MOST} minor units of the currency.");
-            Err(Refusal::of_field("amount", "amount_too_large", text))
+            Err(Problem::of_field("amount", "amount_too_large", text))
         }
     }
 }
 
-fn reference(text: &str) -> Result<String, Refusal> {
+fn reference(text: &str) -> Result<String, Problem> {
     if is_reference(text) && !looks_like_card(text) {
         return Ok(text.to_owned());
     }
     let rule = "Must be 1 to 64 letters, digits, and - _ . : / and no card number.";
-    Err(Refusal::of_field("reference", "reference_invalid", rule))
+    Err(Problem::of_field("reference", "reference_invalid", rule))
 }
 
-fn return_url(text: &str, merchant: &Merchant) -> Result<String, Refusal> {
-    let wrong = |code, text: &str| Refusal::of_field("return_url", code, text);
+fn return_url(text: &str, merchant: &Merchant) -> Result<String, Problem> {
+    let wrong = |code, text: &str| Problem::of_field("return_url", code, text);
     let url = address::read(text)
         .map_err(|rule| wrong("return_url_invalid", &format!("The return URL {rule}.")))?;
     if looks_like_card(text) {
@@ -206,7 +206,7 @@ mod tests {
         let merchant = Merchant { return_urls: vec![registered], webhooks: Vec::new() };
         match created.check(&merchant) {
             Ok(_) => "ok".into(),
-            Err(refusal) => refusal.code().into(),
+            Err(problem) => problem.code,
         }
     }
 

@@ -45,7 +45,7 @@ pub fn router() -> Router<App> {
 async fn own_forms(request: Request, next: Next) -> Response {
     match origin::check(&request) {
         Ok(()) => next.run(request).await,
-        Err(refusal) => pages::failure(&refusal.into()).into_response(),
+        Err(problem) => pages::failure(&problem.into()).into_response(),
     }
 }
 

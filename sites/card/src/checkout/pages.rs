@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::state::{Phase, Status};
 use crate::store::payments::Stored;
 use tidegate_sitekit::throttle::Causes;
-use tidegate_sitekit::{Error, Refusal};
+use tidegate_sitekit::{Error, Problem};
 
 /// What was logged: a cause lasts for many requests.
 static FAILURES: Causes = Causes::new();
@@ -182,8 +182,8 @@ fn page(app: &App, payment: &Stored, title: &str, body: &Markup) -> Page {
 }
 
 /// The refusal of an address of no payment.
-pub fn no_such_payment() -> Refusal {
-    Refusal::new(
+pub fn no_such_payment() -> Problem {
+    Problem::new(
         404,
         "There is no such payment",
         "The address is of no payment, or it was not copied as a whole.",
@@ -194,10 +194,10 @@ pub fn no_such_payment() -> Refusal {
 /// An error as a page.
 pub fn failure(error: &Error) -> Page {
     let (status, what, why) = match error {
-        Error::Client(refusal) => (
-            StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::BAD_REQUEST),
-            refusal.what.clone(),
-            format!("{} {}", refusal.why.join(" "), refusal.remedy),
+        Error::Client(problem) => (
+            StatusCode::from_u16(problem.status).unwrap_or(StatusCode::BAD_REQUEST),
+            problem.what.clone(),
+            format!("{} {}", problem.sentences().join(" "), problem.remedy),
         ),
         error => {
             if let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now()) {

@@ -21,7 +21,8 @@ use super::request::{CaptureBody, Form, Key, RefundBody};
 use crate::address;
 use crate::backoff::Backoff;
 use crate::http::{Answered, Http};
-use crate::resource::{ApiError, Failure, IDEMPOTENCY_KEY, Payment, REPLAYED, is_reference};
+use crate::resource::{IDEMPOTENCY_KEY, Payment, REPLAYED, is_reference};
+use tidegate_sitekit::problem::{ApiError, Failure};
 
 /// Most bytes of an answer: a payment with all its movements.
 const MOST_ANSWER: usize = 128 * 1024;

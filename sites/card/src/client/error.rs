@@ -1,6 +1,6 @@
 //! Why a request has no success.
 
-use crate::resource::ApiError;
+use tidegate_sitekit::problem::ApiError;
 
 /// Why a request has no success.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -3,7 +3,8 @@
 use super::connection::Client;
 use super::error::Error;
 use super::request::{Form, Key};
-use crate::resource::{ApiError, Movement, Payment, is_reference};
+use crate::resource::{Movement, Payment, is_reference};
+use tidegate_sitekit::problem::ApiError;
 
 /// What a merchant wants, as it is stored. It holds no card.
 #[derive(Clone, Debug, PartialEq, Eq)]

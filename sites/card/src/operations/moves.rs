@@ -2,18 +2,18 @@
 
 use super::change::Change;
 use super::request::Asked;
-use crate::refusal::Refusal;
 use crate::resource::{Cancellation, EventKind, Payment};
 use crate::schema::NEVER;
 use crate::state::{Impossible, Phase};
 use crate::store::payments::{Kind, Moved, Stored};
+use tidegate_sitekit::Problem;
 use tidegate_sitekit::{Error, Result};
 
 /// Most captures and refunds of a payment.
 const MOST_MOVEMENTS: usize = 100;
 
 /// A payment after a step, or why the step is not possible; then nothing was changed.
-pub type Step = std::result::Result<Payment, Refusal>;
+pub type Step = std::result::Result<Payment, Problem>;
 
 /// Captures all or a part.
 ///
@@ -23,7 +23,7 @@ pub async fn capture(change: &mut Change<'_>, id: &str, asked: &Asked, last: boo
     let Some(mut payment) = change.payment(id).await? else { return Ok(Err(unknown())) };
     let moved = match possible(change, &payment, Kind::Capture, asked).await? {
         Ok(moved) => moved,
-        Err(refusal) => return Ok(Err(refusal)),
+        Err(problem) => return Ok(Err(problem)),
     };
     let (state, amount) = match payment.state.capture(asked.amount, last) {
         Ok(next) => next,
@@ -46,7 +46,7 @@ pub async fn refund(change: &mut Change<'_>, id: &str, asked: &Asked) -> Result<
     let Some(mut payment) = change.payment(id).await? else { return Ok(Err(unknown())) };
     let moved = match possible(change, &payment, Kind::Refund, asked).await? {
         Ok(moved) => moved,
-        Err(refusal) => return Ok(Err(refusal)),
+        Err(problem) => return Ok(Err(problem)),
     };
     let (state, amount) = match payment.state.refund(asked.amount) {
         Ok(next) => next,
@@ -82,19 +82,19 @@ async fn possible(
     payment: &Stored,
     kind: Kind,
     asked: &Asked,
-) -> Result<std::result::Result<usize, Refusal>> {
+) -> Result<std::result::Result<usize, Problem>> {
     let moved = change.movements(&payment.id).await?;
     let same = |it: &Moved| it.kind == kind && it.movement.reference == asked.reference;
     if !asked.reference.is_empty() && moved.iter().any(same) {
-        return Ok(Err(Refusal::new(
+        return Ok(Err(Problem::coded(
             409,
             "reference_exists",
             "This payment has one with this reference already: retrieve the payment, and use another reference for another one.",
         )
-        .field("reference")));
+        .at("reference")));
     }
     if moved.len() >= MOST_MOVEMENTS {
-        return Ok(Err(Refusal::new(
+        return Ok(Err(Problem::coded(
             409,
             "too_many_movements",
             "A payment has at most 100 captures and refunds.",
@@ -103,13 +103,13 @@ async fn possible(
     Ok(Ok(moved.len()))
 }
 
-fn unknown() -> Refusal {
-    Refusal::new(404, "payment_not_found", "There is no such payment of this merchant.")
+fn unknown() -> Problem {
+    Problem::coded(404, "payment_not_found", "There is no such payment of this merchant.")
 }
 
-fn refused(payment: &Stored, what: &str, impossible: Impossible) -> Refusal {
+fn refused(payment: &Stored, what: &str, impossible: Impossible) -> Problem {
     match impossible {
-        Impossible::Status(status) => Refusal::new(
+        Impossible::Status(status) => Problem::coded(
             409,
             "status_does_not_allow",
             format!(
@@ -117,7 +117,7 @@ fn refused(payment: &Stored, what: &str, impossible: Impossible) -> Refusal {
                 status.name()
             ),
         ),
-        Impossible::Exceeds(left) => Refusal::of_field(
+        Impossible::Exceeds(left) => Problem::of_field(
             "amount",
             "amount_too_large",
             format!("At most {} can be {what}: send {left} or less.", payment.currency.show(left)),

@@ -10,10 +10,10 @@ use super::change::Change;
 use super::moves::{Step, capture, refund};
 use super::request::{New, Request};
 use crate::app::{App, new_id};
-use crate::refusal::Refusal;
 use crate::state::State;
 use crate::store::idempotency::{self, Kept};
 use crate::store::payments::{self, Stored};
+use tidegate_sitekit::Problem;
 use tidegate_sitekit::{Error, Result};
 
 /// An answer to a merchant.
@@ -29,7 +29,7 @@ pub enum Answer {
         replayed: bool,
     },
     /// An answer that says nothing about the key.
-    Refused(Refusal),
+    Refused(Problem),
 }
 
 /// Carries out a request, unless one with this key was carried out before. `fingerprint` is
@@ -63,7 +63,7 @@ pub async fn perform(
                 .map_err(|error| Error::Internal(format!("a payment: {error}")))?;
             (status, body)
         }
-        Err(refusal) => (refusal.status, refusal.body()),
+        Err(problem) => (problem.status, problem.json()),
     };
     let kept = Kept { fingerprint: fingerprint.to_owned(), status: status.into(), body };
     idempotency::insert(&mut change.transaction, merchant, key, &kept, change.now).await?;
@@ -80,19 +80,19 @@ fn known(
     fingerprint: &str,
 ) -> Option<Answer> {
     let refused = match before {
-        None if change.counters.keys >= app.limits.most_keys => Refusal::new(
+        None if change.counters.keys >= app.limits.most_keys => Problem::coded(
             503,
             "too_many_keys",
             "No more idempotency keys can be kept: wait until older ones are forgotten, a day after their use.",
         )
         .retry_after(Duration::from_secs(60)),
         None => return None,
-        Some(kept) if kept.fingerprint != fingerprint => Refusal::new(
+        Some(kept) if kept.fingerprint != fingerprint => Problem::coded(
             422,
             "idempotency_key_reused",
             "This idempotency key was used for another request: use a new key for a new request.",
         )
-        .field("Idempotency-Key"),
+        .at("Idempotency-Key"),
         Some(Kept { status, body, .. }) => {
             let status = u16::try_from(status).unwrap_or(500);
             return Some(Answer::OfKey { status, body, replayed: true });
@@ -105,12 +105,12 @@ async fn create(change: &mut Change<'_>, new: New) -> Result<Step> {
     let (merchant, now) = (change.merchant(), change.now);
     let transaction = &mut change.transaction;
     if payments::by_reference_in(transaction, merchant, &new.reference).await?.is_some() {
-        let refusal = Refusal::new(
+        let problem = Problem::coded(
             409,
             "reference_exists",
             "There is a payment with this reference already: retrieve it with GET /v1/payments?reference=, and use another reference for another payment.",
         );
-        return Ok(Err(refusal.field("reference")));
+        return Ok(Err(problem.at("reference")));
     }
     let payment = Stored {
         id: new_id("pay")?,

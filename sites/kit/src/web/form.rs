@@ -13,7 +13,7 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use url::form_urlencoded;
 
 use super::client;
-use crate::Refusal;
+use crate::Problem;
 use crate::money::Cents;
 
 /// Most bytes of a form: a description of 7168 characters, each escaped, fits.
@@ -34,7 +34,7 @@ pub struct Posted {
 ///
 /// # Errors
 /// It is too long (413), takes too long (408), or breaks off (400).
-pub async fn collect(body: Body) -> Result<Vec<u8>, Refusal> {
+pub async fn collect(body: Body) -> Result<Vec<u8>, Problem> {
     let collected = tokio::time::timeout(SLOWEST, Limited::new(body, LARGEST).collect()).await;
     match collected {
         Ok(Ok(collected)) => Ok(collected.to_bytes().into()),
@@ -46,8 +46,8 @@ pub async fn collect(body: Body) -> Result<Vec<u8>, Refusal> {
     }
 }
 
-fn unreadable(status: u16, why: &str) -> Refusal {
-    Refusal::new(status, "The form could not be read", why, "Go back and send it again.")
+fn unreadable(status: u16, why: &str) -> Problem {
+    Problem::new(status, "The form could not be read", why, "Go back and send it again.")
 }
 
 impl Posted {
@@ -55,7 +55,7 @@ impl Posted {
     ///
     /// # Errors
     /// It is no form, too long, or does not arrive in time.
-    pub async fn receive(request: Request, proxies: &[IpAddr]) -> Result<Self, Refusal> {
+    pub async fn receive(request: Request, proxies: &[IpAddr]) -> Result<Self, Problem> {
         let kind = request.headers().get(header::CONTENT_TYPE);
         let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         if !kind.starts_with("application/x-www-form-urlencoded") {
@@ -115,17 +115,13 @@ impl<'a> Check<'a> {
     ///
     /// # Errors
     /// All mistakes that were found.
-    pub fn done(self) -> Result<(), Refusal> {
+    pub fn done(self) -> Result<(), Problem> {
         if self.mistakes.is_empty() {
             return Ok(());
         }
-        Err(Refusal {
-            status: 422,
-            what: "Please correct the form".into(),
-            why: self.mistakes,
-            remedy: "Go back, correct this, and send the form again.".into(),
-            retry_after: None,
-        })
+        let remedy = "Go back, correct this, and send the form again.";
+        let problem = Problem::new(422, "Please correct the form", "", remedy);
+        Err(Problem { why: self.mistakes, ..problem })
     }
 
     /// Adds a mistake unless `holds`.

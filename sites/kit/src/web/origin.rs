@@ -6,7 +6,7 @@ use axum::extract::Request;
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName};
 
-use crate::Refusal;
+use crate::Problem;
 use crate::throttle::Throttle;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -15,7 +15,7 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 ///
 /// # Errors
 /// The browser says that it was.
-pub fn check(request: &Request) -> Result<(), Refusal> {
+pub fn check(request: &Request) -> Result<(), Problem> {
     static LOGGED: Throttle = Throttle::new();
     if request.method().is_safe() || !is_foreign(request.headers()) {
         return Ok(());
@@ -23,7 +23,7 @@ pub fn check(request: &Request) -> Result<(), Refusal> {
     if let Some(left_out) = LOGGED.allows(Instant::now()) {
         tracing::warn!(left_out, "a form of another site is refused");
     }
-    Err(Refusal::new(
+    Err(Problem::new(
         403,
         "This form cannot be used",
         "It was sent from a page of another site.",

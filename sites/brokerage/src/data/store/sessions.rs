@@ -3,7 +3,7 @@
 use super::customers;
 use crate::error::Result;
 use crate::protocol::back::OpenSession;
-use crate::protocol::{Overview, Problem, SessionKey};
+use crate::protocol::{Overview, SessionKey, signed_out};
 use tidegate_sitekit::database::{Database, Fields, Record, Transaction};
 
 /// A session that is without a request for so long may end, seconds; it does at the latest
@@ -41,7 +41,7 @@ pub async fn customer(database: &Database, session: &SessionKey, now: i64) -> Re
     let seen_after = now - IDLE - NOTED;
     let values = [session.as_str().into(), seen_after.into(), (now - LONGEST).into()];
     let found = database.first::<Found>(FIND, &values).await?;
-    let Found { customer, seen } = found.ok_or_else(Problem::signed_out)?;
+    let Found { customer, seen } = found.ok_or_else(signed_out)?;
     if now - seen > NOTED {
         let mut transaction = database.begin().await?;
         let sql = "UPDATE sessions SET seen = $2 WHERE session = $1 AND seen < $2";

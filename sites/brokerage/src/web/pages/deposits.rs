@@ -10,12 +10,13 @@ use super::deposit::{became, form_of_another_amount};
 use crate::error::Error;
 use crate::protocol::deposits::front::{CreateDeposit, Deposits, GetDeposits};
 use crate::protocol::{DepositId, Outage, Problem};
-use crate::web::failure::{self, Failure, retry_after};
+use crate::web::failure::{self, Failure};
 use crate::web::field::{Filled, hidden, input, summary};
 use crate::web::layout::Page;
 use crate::web::session::Signed;
 use crate::web::site::Site;
 use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::problem::set_retry_after;
 use tidegate_sitekit::web::form::Posted;
 use tidegate_sitekit::when::Moment;
 
@@ -138,7 +139,7 @@ fn unanswered(outage: &Outage, posted: &Posted, signed: &Signed) -> Response {
     };
     let page = Page::new("Your deposit is not confirmed", signed, body);
     let mut response = page.status(StatusCode::SERVICE_UNAVAILABLE).into_response();
-    retry_after(&mut response, Some(5));
+    set_retry_after(&mut response, Some(5));
     response
 }
 

@@ -12,12 +12,13 @@ use crate::protocol::front::{CreateOrder, Created, GetOrderEntry, OrderEntry};
 use crate::protocol::{
     Kind, Mistake, NewOrder, OrderId, Outage, Problem, Reason, Side, State as OrderState,
 };
-use crate::web::failure::{self, Failure, retry_after};
+use crate::web::failure::{self, Failure};
 use crate::web::field::{Filled, hidden, summary};
 use crate::web::layout::{Page, freshness};
 use crate::web::session::Signed;
 use crate::web::site::Site;
 use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::problem::set_retry_after;
 use tidegate_sitekit::web::form::Posted;
 
 /// The names of the form's fields, but for its session.
@@ -242,6 +243,6 @@ fn unanswered(outage: &Outage, posted: &Posted, signed: &Signed) -> Response {
     };
     let page = Page::new("Your order is not confirmed", signed, body);
     let mut response = page.status(StatusCode::SERVICE_UNAVAILABLE).into_response();
-    retry_after(&mut response, Some(5));
+    set_retry_after(&mut response, Some(5));
     response
 }

@@ -2,13 +2,12 @@
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use http::StatusCode;
 use maud::{Markup, html};
 
 use crate::error::Error;
 use crate::protocol::front::{ChangePassword, GetOverview};
 use crate::protocol::{Problem, SessionToken};
-use crate::web::failure::{Failure, retry_after};
+use crate::web::failure::Failure;
 use crate::web::field::{Filled, hidden, input, summary};
 use crate::web::layout::Page;
 use crate::web::session::{self, Signed};
@@ -63,11 +62,7 @@ fn refused(problem: &Problem, signed: &Signed) -> Response {
         (summary(problem))
         (fields(signed, filled))
     };
-    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::BAD_REQUEST);
-    let page = Page::new(&problem.what, signed, body);
-    let mut response = page.status(status).into_response();
-    retry_after(&mut response, problem.retry_after_s);
-    response
+    problem.answer(Page::new(&problem.what, signed, body))
 }
 
 fn fields(signed: &Signed, filled: Filled<'_>) -> Markup {
