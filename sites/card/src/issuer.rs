@@ -2,6 +2,7 @@
 //! that nobody pays with a real one.
 
 use std::time::Duration;
+use tidegate_sitekit::named;
 
 use serde::{Deserialize, Serialize};
 
@@ -47,32 +48,10 @@ pub enum DeclineCode {
     IncorrectCvc,
 }
 
+named!(DeclineCode: GenericDecline = "generic_decline", InsufficientFunds = "insufficient_funds",
+    ExpiredCard = "expired_card", StolenCard = "stolen_card", IncorrectCvc = "incorrect_cvc");
+
 impl DeclineCode {
-    /// All of them.
-    pub const ALL: [Self; 5] = [
-        Self::GenericDecline,
-        Self::InsufficientFunds,
-        Self::ExpiredCard,
-        Self::StolenCard,
-        Self::IncorrectCvc,
-    ];
-
-    /// Its name in messages and in the database.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::GenericDecline => "generic_decline",
-            Self::InsufficientFunds => "insufficient_funds",
-            Self::ExpiredCard => "expired_card",
-            Self::StolenCard => "stolen_card",
-            Self::IncorrectCvc => "incorrect_cvc",
-        }
-    }
-
-    /// The code of this name.
-    pub fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|code| code.name() == name)
-    }
-
     /// What the customer is told. Who holds a stolen card is told no more than that it is
     /// declined.
     pub fn message(self) -> &'static str {
@@ -226,7 +205,7 @@ mod tests {
     fn a_thief_is_not_told_that_the_card_is_known_as_stolen() {
         assert!(!DeclineCode::StolenCard.message().contains("stolen"));
         for code in DeclineCode::ALL {
-            assert_eq!(DeclineCode::of_name(code.name()), Some(code));
+            assert_eq!(DeclineCode::of_name(code.name()), Some(*code));
         }
     }
 }

@@ -5,6 +5,7 @@ use aws_lc_rs::hmac;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
+use tidegate_sitekit::named;
 use zeroize::Zeroizing;
 
 /// Digits of a card number (ISO/IEC 7812: at most 19).
@@ -202,27 +203,8 @@ pub enum Brand {
     Other,
 }
 
-impl Brand {
-    /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Visa, Self::Mastercard, Self::Amex, Self::Discover, Self::Other];
-
-    /// Its name in messages and in the database.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Visa => "visa",
-            Self::Mastercard => "mastercard",
-            Self::Amex => "amex",
-            Self::Discover => "discover",
-            Self::Other => "other",
-        }
-    }
-
-    /// The brand of this name.
-    pub fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|brand| brand.name() == name)
-    }
-}
+named!(Brand: Visa = "visa", Mastercard = "mastercard", Amex = "amex", Discover = "discover",
+    Other = "other");
 
 #[cfg(test)]
 mod tests {

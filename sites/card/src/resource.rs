@@ -2,6 +2,7 @@
 //! fields that they do not know, so that the processor may add some.
 
 use serde::{Deserialize, Serialize};
+use tidegate_sitekit::named;
 
 use crate::amount::Currency;
 use crate::issuer::DeclineCode;
@@ -99,24 +100,7 @@ pub enum Cancellation {
     Expired,
 }
 
-impl Cancellation {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Customer, Self::Abandoned, Self::Expired];
-
-    /// Its name in messages and in the database.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Customer => "customer",
-            Self::Abandoned => "abandoned",
-            Self::Expired => "expired",
-        }
-    }
-
-    /// The cancellation of this name.
-    pub fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.name() == name)
-    }
-}
+named!(Cancellation: Customer = "customer", Abandoned = "abandoned", Expired = "expired");
 
 /// Something that happened to a payment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -185,7 +169,7 @@ mod tests {
         }
         for it in Cancellation::ALL {
             assert_eq!(serde_json::to_value(it).unwrap(), it.name());
-            assert_eq!(Cancellation::of_name(it.name()), Some(it));
+            assert_eq!(Cancellation::of_name(it.name()), Some(*it));
         }
         for code in DeclineCode::ALL {
             assert_eq!(serde_json::to_value(code).unwrap(), code.name());

@@ -11,6 +11,7 @@
 //! Never is more captured than was authorised, nor more refunded than was captured.
 
 use serde::{Deserialize, Serialize};
+use tidegate_sitekit::numbered;
 
 /// The phase of a payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,34 +30,7 @@ pub enum Phase {
     Declined,
 }
 
-impl Phase {
-    /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::RequiresCard,
-        Self::Processing,
-        Self::Open,
-        Self::Closed,
-        Self::Cancelled,
-        Self::Declined,
-    ];
-
-    /// Its number in the database.
-    pub fn number(self) -> i64 {
-        match self {
-            Self::RequiresCard => 0,
-            Self::Processing => 1,
-            Self::Open => 2,
-            Self::Closed => 3,
-            Self::Cancelled => 4,
-            Self::Declined => 5,
-        }
-    }
-
-    /// The phase of this number.
-    pub fn of_number(number: i64) -> Option<Self> {
-        Self::ALL.into_iter().find(|phase| phase.number() == number)
-    }
-}
+numbered!(Phase: RequiresCard = 0, Processing = 1, Open = 2, Closed = 3, Cancelled = 4, Declined = 5);
 
 /// The status of a payment, as merchants see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,8 +1,9 @@
 //! Bids: placing one, and the history of an item.
 
 use super::forms::{self, Earlier, Form, Receipt};
-use tidegate_sitekit::database::{self, Database, Fields, LockingSql, Record};
+use tidegate_sitekit::database::{self, Database, LockingSql};
 use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::record;
 use tidegate_sitekit::{Problem, Result, locking};
 
 /// A new bid.
@@ -46,17 +47,7 @@ pub struct Placed {
     pub differs: bool,
 }
 
-impl Record for Placed {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        Ok(Self {
-            bid: Cents(fields.int(0)?),
-            max_bid: Cents(fields.int(1)?),
-            quantity: fields.int(2)?,
-            nb_of_bids: 0,
-            differs: false,
-        })
-    }
-}
+record!(Placed { bid, max_bid, quantity; nb_of_bids: 0, differs: false });
 
 /// A line of an item's history.
 #[derive(Clone, Debug)]
@@ -73,17 +64,7 @@ pub struct PastBid {
     pub nickname: String,
 }
 
-impl Record for PastBid {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        Ok(Self {
-            bid: Cents(fields.int(0)?),
-            quantity: fields.int(1)?,
-            date: fields.int(2)?,
-            user: fields.int(3)?,
-            nickname: fields.text(4)?,
-        })
-    }
-}
+record!(PastBid { bid, quantity, date, user, nickname });
 
 /// The columns of an item that a bid depends on.
 struct Target {
@@ -95,18 +76,7 @@ struct Target {
     initial_price: Cents,
 }
 
-impl Record for Target {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        Ok(Self {
-            quantity: fields.int(0)?,
-            nb_of_bids: fields.int(1)?,
-            max_bid: Cents(fields.int(2)?),
-            end_date: fields.int(3)?,
-            high_bidder: fields.int(4)?,
-            initial_price: Cents(fields.int(5)?),
-        })
-    }
-}
+record!(Target { quantity, nb_of_bids, max_bid, end_date, high_bidder, initial_price });
 
 pub(crate) const HISTORY: &str = "SELECT b.bid, b.qty, b.date, b.user_id, u.nickname
      FROM bids b JOIN users u ON u.id = b.user_id

@@ -1,7 +1,8 @@
 //! Comments of people on each other.
 
 use super::forms::{self, Earlier, Form, Receipt};
-use tidegate_sitekit::database::{self, Database, Fields, Record};
+use tidegate_sitekit::database::{self, Database};
+use tidegate_sitekit::record;
 use tidegate_sitekit::{Problem, Result};
 
 /// Comments on one page: each may be long.
@@ -39,17 +40,7 @@ pub struct Added {
     pub differs: bool,
 }
 
-impl Record for Added {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        Ok(Self {
-            nickname: fields.text(0)?,
-            rating: fields.int(1)?,
-            date: fields.int(2)?,
-            comment: fields.text(3)?,
-            differs: false,
-        })
-    }
-}
+record!(Added { nickname, rating, date, comment; differs: false });
 
 /// A comment as it is shown.
 #[derive(Clone, Debug)]
@@ -68,18 +59,7 @@ pub struct Comment {
     pub comment: String,
 }
 
-impl Record for Comment {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        Ok(Self {
-            from: fields.int(0)?,
-            nickname: fields.text(1)?,
-            item: fields.int(2)?,
-            rating: fields.int(3)?,
-            date: fields.int(4)?,
-            comment: fields.text(5)?,
-        })
-    }
-}
+record!(Comment { from, nickname, item, rating, date, comment });
 
 pub(crate) const ABOUT: &str =
     "SELECT c.from_user_id, u.nickname, c.item_id, c.rating, c.date, c.comment

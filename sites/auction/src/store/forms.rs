@@ -11,7 +11,8 @@
 //! one lifetime and no more. Its key begins with the expiry: new rows are
 //! neighbours, and those that have expired are the first.
 
-use tidegate_sitekit::database::{self, Database, Fields, Record, Transaction};
+use tidegate_sitekit::database::{Database, Transaction};
+use tidegate_sitekit::record;
 use tidegate_sitekit::{Error, Result};
 
 /// How long a number is kept after its form has expired, seconds: the clocks of
@@ -52,12 +53,8 @@ struct Used {
     content: i64,
 }
 
-impl Record for Used {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        let receipt = Receipt { row: fields.int(0)?, figure: fields.int(1)? };
-        Ok(Self { receipt, content: fields.int(2)? })
-    }
-}
+record!(Receipt { row, figure });
+record!(Used { receipt, content });
 
 const USE: &str = "INSERT INTO used_forms (expires, number, stored, figure, content)
      VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING RETURNING stored";

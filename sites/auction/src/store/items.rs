@@ -2,8 +2,9 @@
 
 use super::bids;
 use tidegate_sitekit::Result;
-use tidegate_sitekit::database::{self, Database, Fields, Record};
+use tidegate_sitekit::database::Database;
 use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::record;
 use tidegate_sitekit::when;
 
 /// An item with all that its page shows.
@@ -63,29 +64,7 @@ impl Item {
     }
 }
 
-impl Record for Item {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        Ok(Self {
-            id: fields.int(0)?,
-            name: fields.text(1)?,
-            initial_price: Cents(fields.int(2)?),
-            quantity: fields.int(3)?,
-            reserve_price: Cents(fields.int(4)?),
-            buy_now: Cents(fields.int(5)?),
-            nb_of_bids: fields.int(6)?,
-            max_bid: Cents(fields.int(7)?),
-            start_date: fields.int(8)?,
-            end_date: fields.int(9)?,
-            seller: fields.int(10)?,
-            region: fields.int(11)?,
-            category: fields.int(12)?,
-            description: fields.text(13)?,
-            seller_nickname: fields.text(14)?,
-            seller_rating: fields.int(15)?,
-            ended: false,
-        })
-    }
-}
+record!(Item { id, name, initial_price, quantity, reserve_price, buy_now, nb_of_bids, max_bid, start_date, end_date, seller, region, category, description, seller_nickname, seller_rating; ended: false });
 
 pub(crate) const ACTIVE: &str =
     "SELECT i.id, i.name, i.initial_price, i.quantity, i.reserve_price, i.buy_now, i.nb_of_bids,

@@ -1,10 +1,9 @@
 //! Lists of active items, and how many there are.
 
 use super::bids;
-use tidegate_sitekit::database::{
-    self, Database, Dialect, Fields, LockingSql, Record, Transaction,
-};
+use tidegate_sitekit::database::{Database, Dialect, LockingSql, Transaction};
 use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::record;
 use tidegate_sitekit::{Result, locking};
 
 /// An item as it is shown in a list.
@@ -40,20 +39,7 @@ impl Listed {
     }
 }
 
-impl Record for Listed {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        Ok(Self {
-            id: fields.int(0)?,
-            name: fields.text(1)?,
-            category: fields.int(2)?,
-            initial_price: Cents(fields.int(3)?),
-            max_bid: Cents(fields.int(4)?),
-            nb_of_bids: fields.int(5)?,
-            buy_now: Cents(fields.int(6)?),
-            end_date: fields.int(7)?,
-        })
-    }
-}
+record!(Listed { id, name, category, initial_price, max_bid, nb_of_bids, buy_now, end_date });
 
 pub(crate) const IN_CATEGORY: &str =
     "SELECT id, name, category, initial_price, max_bid, nb_of_bids, buy_now, end_date FROM items

@@ -1,8 +1,9 @@
 //! A person's bids, wins, purchases and sales.
 
 use tidegate_sitekit::Result;
-use tidegate_sitekit::database::{self, Database, Fields, Record};
+use tidegate_sitekit::database::Database;
 use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::record;
 use tidegate_sitekit::when::DAY;
 
 /// How far back the page looks.
@@ -71,19 +72,8 @@ struct Listed {
     line: Line,
 }
 
-impl Record for Listed {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        let line = Line {
-            item: fields.int(1)?,
-            name: fields.text(2)?,
-            price: Cents(fields.int(3)?),
-            own: Cents(fields.int(4)?),
-            number: fields.int(5)?,
-            date: fields.int(6)?,
-        };
-        Ok(Self { list: fields.int(0)?, line })
-    }
-}
+record!(Line { item, name, price, own, number, date });
+record!(Listed { list, line });
 
 /// Reads the lists of a person's own page.
 pub async fn mine(database: &Database, user: i64, now: i64) -> Result<Mine> {

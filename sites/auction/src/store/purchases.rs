@@ -2,8 +2,9 @@
 
 use super::bids::{ended, too_few};
 use super::forms::{self, Earlier, Form, Receipt};
-use tidegate_sitekit::database::{self, Database, Fields, LockingSql, Record};
+use tidegate_sitekit::database::{self, Database, LockingSql};
 use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::record;
 use tidegate_sitekit::{Problem, Result, locking};
 
 /// A new purchase.
@@ -32,12 +33,7 @@ pub struct Bought {
     pub differs: bool,
 }
 
-impl Record for Bought {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        let (price, quantity) = (Cents(fields.int(0)?), fields.int(1)?);
-        Ok(Self { price, quantity, left: 0, differs: false })
-    }
-}
+record!(Bought { price, quantity; left: 0, differs: false });
 
 struct Offer {
     quantity: i64,
@@ -45,15 +41,7 @@ struct Offer {
     end_date: i64,
 }
 
-impl Record for Offer {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        Ok(Self {
-            quantity: fields.int(0)?,
-            buy_now: Cents(fields.int(1)?),
-            end_date: fields.int(2)?,
-        })
-    }
-}
+record!(Offer { quantity, buy_now, end_date });
 
 const OFFER: LockingSql = locking!("SELECT quantity, buy_now, end_date FROM items WHERE id = $1");
 

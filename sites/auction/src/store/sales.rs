@@ -5,8 +5,9 @@ use super::items;
 use super::listing::count_change;
 use crate::schema::ITEM_COLUMNS;
 use tidegate_sitekit::Result;
-use tidegate_sitekit::database::{self, Database, Dialect, Fields, Record, Transaction};
+use tidegate_sitekit::database::{self, Database, Dialect, Transaction};
 use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::record;
 use tidegate_sitekit::when::DAY;
 
 /// A new item.
@@ -133,16 +134,7 @@ struct Ended {
     relist: i64,
 }
 
-impl Record for Ended {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        Ok(Self {
-            id: fields.int(0)?,
-            region: fields.int(1)?,
-            category: fields.int(2)?,
-            relist: fields.int(3)?,
-        })
-    }
-}
+record!(Ended { id, region, category, relist });
 
 struct Again {
     name: String,
@@ -154,19 +146,7 @@ struct Again {
     lasted: i64,
 }
 
-impl Record for Again {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        Ok(Self {
-            name: fields.text(0)?,
-            description: fields.text(1)?,
-            initial_price: fields.int(2)?,
-            reserve_price: fields.int(3)?,
-            buy_now: fields.int(4)?,
-            seller: fields.int(5)?,
-            lasted: fields.int(6)?,
-        })
-    }
-}
+record!(Again { name, description, initial_price, reserve_price, buy_now, seller, lasted });
 
 pub(crate) const ENDED: &str = "SELECT id, region, category, relist FROM items
      WHERE end_date <= $1 ORDER BY end_date LIMIT 20";

@@ -1,7 +1,8 @@
 //! Accounts: profiles, registration, signing in.
 
 use super::forms::{self, Earlier, Form, Receipt};
-use tidegate_sitekit::database::{self, Database, Fields, Record};
+use tidegate_sitekit::database::{self, Database};
+use tidegate_sitekit::record;
 use tidegate_sitekit::{Problem, Result};
 
 /// The public profile of a person.
@@ -21,18 +22,7 @@ pub struct User {
     pub nb_of_comments: i64,
 }
 
-impl Record for User {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        Ok(Self {
-            id: fields.int(0)?,
-            nickname: fields.text(1)?,
-            rating: fields.int(2)?,
-            creation_date: fields.int(3)?,
-            region: fields.int(4)?,
-            nb_of_comments: fields.int(5)?,
-        })
-    }
-}
+record!(User { id, nickname, rating, creation_date, region, nb_of_comments });
 
 /// A person with their password's hash.
 #[derive(Debug)]
@@ -43,11 +33,7 @@ pub struct Account {
     pub password: String,
 }
 
-impl Record for Account {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        Ok(Self { user: User::read(fields)?, password: fields.text(6)? })
-    }
-}
+record!(Account { user, password });
 
 /// A new account. The password is hashed already.
 #[derive(Debug)]
@@ -87,19 +73,7 @@ pub struct Opened {
     pub differs: bool,
 }
 
-impl Record for Opened {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        Ok(Self {
-            id: fields.int(0)?,
-            firstname: fields.text(1)?,
-            lastname: fields.text(2)?,
-            nickname: fields.text(3)?,
-            email: fields.text(4)?,
-            region: fields.int(5)?,
-            differs: false,
-        })
-    }
-}
+record!(Opened { id, firstname, lastname, nickname, email, region; differs: false });
 
 pub(crate) const OPENED: &str =
     "SELECT id, firstname, lastname, nickname, email, region FROM users WHERE id = $1";

@@ -9,6 +9,7 @@ use super::{
     operations,
 };
 use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::named;
 
 /// Looks up who signs in with this name.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -278,18 +279,7 @@ pub enum Right {
     Deposits,
 }
 
-impl Right {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Matcher, Self::Deposits];
-
-    /// Its name in the database.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Matcher => "matcher",
-            Self::Deposits => "deposits",
-        }
-    }
-}
+named!(Right: Matcher = "matcher", Deposits = "deposits");
 
 /// The right, if it was granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

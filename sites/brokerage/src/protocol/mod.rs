@@ -24,6 +24,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use tidegate_sitekit::money::Cents;
+pub(crate) use tidegate_sitekit::numbered;
 pub use tidegate_sitekit::{Mistake, Problem};
 
 /// A request that has an answer.
@@ -44,24 +45,6 @@ macro_rules! operations {
     };
 }
 pub(crate) use operations;
-
-/// Numbers under which values are stored.
-macro_rules! numbered {
-    ($type:ident: $($value:ident = $number:literal),+) => {
-        impl $type {
-            /// The number that it is stored under.
-            pub fn number(self) -> i64 {
-                match self { $(Self::$value => $number),+ }
-            }
-
-            /// The value that is stored under this number.
-            pub fn from_number(number: i64) -> Option<Self> {
-                match number { $($number => Some(Self::$value),)+ _ => None }
-            }
-        }
-    };
-}
-use numbered;
 
 /// Asks a tier and those after it how they are.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

@@ -2,7 +2,8 @@
 
 use crate::schema::NEVER;
 use tidegate_sitekit::Result;
-use tidegate_sitekit::database::{self, Database, Fields, Record, Transaction};
+use tidegate_sitekit::database::{Database, Transaction};
+use tidegate_sitekit::record;
 
 /// What became of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,17 +41,7 @@ pub struct Delivery {
     pub body: String,
 }
 
-impl Record for Delivery {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        Ok(Self {
-            id: fields.int(0)?,
-            attempts: fields.int(1)?,
-            created: fields.int(2)?,
-            next: fields.int(3)?,
-            body: fields.text(4)?,
-        })
-    }
-}
+record!(Delivery { id, attempts, created, next, body });
 
 const INSERT: &str = "INSERT INTO deliveries
      (merchant, event, endpoint, state, attempts, next, created) VALUES ($1, $2, $3, 0, 0, $4, $4)";

@@ -1,7 +1,8 @@
 //! Idempotency keys with the answers that were given under them.
 
 use tidegate_sitekit::Result;
-use tidegate_sitekit::database::{self, Fields, Record, Transaction};
+use tidegate_sitekit::database::Transaction;
+use tidegate_sitekit::record;
 
 /// What is known of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,11 +15,7 @@ pub struct Kept {
     pub body: String,
 }
 
-impl Record for Kept {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        Ok(Self { fingerprint: fields.text(0)?, status: fields.int(1)?, body: fields.text(2)? })
-    }
-}
+record!(Kept { fingerprint, status, body });
 
 pub(super) const FIND: &str =
     "SELECT fingerprint, status, body FROM idempotency WHERE merchant = $1 AND key = $2";

@@ -1,7 +1,8 @@
 //! The counters of a merchant, whose row orders the merchant's transactions.
 
 use crate::store::{events, idempotency};
-use tidegate_sitekit::database::{self, Fields, LockingSql, Record, Transaction};
+use tidegate_sitekit::database::{LockingSql, Transaction};
+use tidegate_sitekit::record;
 use tidegate_sitekit::{Error, Result, locking};
 
 /// What is counted of a merchant.
@@ -13,11 +14,7 @@ pub struct Counters {
     pub keys: i64,
 }
 
-impl Record for Counters {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        Ok(Self { events: fields.int(0)?, keys: fields.int(1)? })
-    }
-}
+record!(Counters { events, keys });
 
 const LOCK: LockingSql = locking!("SELECT events, keys FROM merchants WHERE name = $1");
 const SAVE: &str = "UPDATE merchants SET events = $2, keys = $3 WHERE name = $1";

@@ -3,11 +3,12 @@
 use crate::amount::Currency;
 use crate::details::Expiry;
 use crate::issuer::DeclineCode;
-use crate::number::Brand;
 use crate::resource::{Cancellation, CardSummary, Movement};
-use crate::state::{Phase, State};
+use crate::state::State;
 use tidegate_sitekit::Result;
-use tidegate_sitekit::database::{self, Database, Error, Fields, Record, Transaction};
+use tidegate_sitekit::database::{self, Columns, Database, Error, Record, Transaction};
+use tidegate_sitekit::named;
+use tidegate_sitekit::record;
 
 /// A payment as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,65 +45,49 @@ pub struct Stored {
     pub created: i64,
 }
 
-impl Record for Stored {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        let brand = fields.text(13)?;
-        let card = match Brand::of_name(&brand) {
-            Some(brand) => Some(CardSummary {
-                brand,
-                last4: fields.text(14)?,
-                fingerprint: fields.text(15)?,
-                exp_month: fields.int(16)?,
-                exp_year: fields.int(17)?,
-            }),
-            None if brand.is_empty() => None,
-            None => return Err(Error::Content("brand of a card")),
-        };
-        let (decline, cancellation) = (fields.text(18)?, fields.text(19)?);
-        Ok(Self {
-            id: fields.text(0)?,
-            merchant: fields.text(1)?,
-            reference: fields.text(2)?,
-            checkout: fields.text(3)?,
-            state: State {
-                amount: fields.int(4)?,
-                phase: Phase::of_number(fields.int(6)?)
-                    .ok_or(Error::Content("phase of a payment"))?,
-                captured: fields.int(7)?,
-                refunded: fields.int(8)?,
-            },
-            currency: Currency::of_code(&fields.text(5)?).ok_or(Error::Content("currency"))?,
-            description: fields.text(9)?,
-            return_url: fields.text(10)?,
-            attempts: fields.int(11)?,
-            due: fields.int(12)?,
-            card,
-            decline_code: some(&decline, DeclineCode::of_name, "decline code")?,
-            cancellation: some(&cancellation, Cancellation::of_name, "cancellation")?,
-            version: fields.int(20)?,
-            created: fields.int(21)?,
-        })
+record!(Stored {
+    id,
+    merchant,
+    reference,
+    checkout,
+    state,
+    currency,
+    description,
+    return_url,
+    attempts,
+    due,
+    card,
+    decline_code,
+    cancellation,
+    version,
+    created
+});
+record!(State { amount, phase, captured, refunded });
+
+impl Record for Currency {
+    fn read(columns: &mut Columns<'_>) -> database::Result<Self> {
+        Self::of_code(&columns.next::<String>()?).ok_or(Error::Content("currency"))
     }
 }
 
-/// What an optional text stands for; an empty one for nothing.
-fn some<T>(
-    text: &str,
-    of_name: impl Fn(&str) -> Option<T>,
-    what: &'static str,
-) -> database::Result<Option<T>> {
-    if text.is_empty() {
-        return Ok(None);
+impl Record for CardSummary {
+    fn read(columns: &mut Columns<'_>) -> database::Result<Self> {
+        Self::read_optional(columns)?.ok_or(Error::Content("card"))
     }
-    of_name(text).map(Some).ok_or(Error::Content(what))
+
+    fn read_optional(columns: &mut Columns<'_>) -> database::Result<Option<Self>> {
+        let (brand, last4, fingerprint): (Option<_>, _, _) = columns.next()?;
+        let (exp_month, exp_year) = columns.next()?;
+        Ok(brand.map(|brand| Self { brand, last4, exp_month, exp_year, fingerprint }))
+    }
 }
 
 /// The columns, in the order in which a payment is read.
 macro_rules! select {
     ($condition:literal) => {
         concat!(
-            "SELECT id, merchant, reference, checkout, amount, currency, phase, captured, \
-             refunded, description, return_url, attempts, due, brand, last4, \
+            "SELECT id, merchant, reference, checkout, amount, phase, captured, refunded, \
+             currency, description, return_url, attempts, due, brand, last4, \
              fingerprint, exp_month, exp_year, decline_code, cancellation, version, created \
              FROM payments WHERE ",
             $condition
@@ -115,7 +100,7 @@ pub(super) const BY_REFERENCE: &str = select!("merchant = $1 AND reference = $2"
 pub(super) const BY_CHECKOUT: &str = select!("checkout = $1");
 pub(super) const DUE: &str = select!("due <= $1 ORDER BY due LIMIT 100");
 pub(super) const NEXT_DUE: &str = "SELECT due FROM payments ORDER BY due LIMIT 1";
-pub(super) const MOVEMENTS: &str = "SELECT id, kind, reference, amount, created FROM movements
+pub(super) const MOVEMENTS: &str = "SELECT kind, id, reference, amount, created FROM movements
      WHERE payment = $1 ORDER BY number";
 
 const INSERT: &str = "INSERT INTO payments
@@ -199,7 +184,7 @@ pub async fn next_due(database: &Database) -> Result<i64> {
 /// # Errors
 /// An error of the database.
 pub async fn insert(transaction: &mut Transaction, it: &Stored) -> Result<()> {
-    let card = Columns::of(it);
+    let card = Written::of(it);
     let values = [
         (&it.id).into(),
         (&it.merchant).into(),
@@ -232,7 +217,7 @@ pub async fn insert(transaction: &mut Transaction, it: &Stored) -> Result<()> {
 /// # Errors
 /// An error of the database.
 pub async fn update(transaction: &mut Transaction, it: &Stored) -> Result<()> {
-    let card = Columns::of(it);
+    let card = Written::of(it);
     let values = [
         (&it.id).into(),
         it.state.phase.number().into(),
@@ -253,7 +238,7 @@ pub async fn update(transaction: &mut Transaction, it: &Stored) -> Result<()> {
 }
 
 /// The optional columns, where an empty text stands for nothing.
-struct Columns<'p> {
+struct Written<'p> {
     brand: &'static str,
     last4: &'p str,
     fingerprint: &'p str,
@@ -262,7 +247,7 @@ struct Columns<'p> {
     cancellation: &'static str,
 }
 
-impl<'p> Columns<'p> {
+impl<'p> Written<'p> {
     fn of(it: &'p Stored) -> Self {
         let card = it.card.as_ref();
         let expiry = card.map(|card| Expiry { year: card.exp_year, month: card.exp_month });
@@ -286,14 +271,9 @@ pub enum Kind {
     Refund,
 }
 
-impl Kind {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Capture => "capture",
-            Self::Refund => "refund",
-        }
-    }
+named!(Kind: Capture = "capture", Refund = "refund");
 
+impl Kind {
     /// How the ids of such movements begin.
     pub fn prefix(self) -> &'static str {
         match self {
@@ -312,22 +292,8 @@ pub struct Moved {
     pub movement: Movement,
 }
 
-impl Record for Moved {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        let kind = match fields.text(1)?.as_str() {
-            "capture" => Kind::Capture,
-            "refund" => Kind::Refund,
-            _ => return Err(Error::Content("kind of a movement")),
-        };
-        let movement = Movement {
-            id: fields.text(0)?,
-            reference: fields.text(2)?,
-            amount: fields.int(3)?,
-            created_ms: fields.int(4)?,
-        };
-        Ok(Self { kind, movement })
-    }
-}
+record!(Moved { kind, movement });
+record!(Movement { id, reference, amount, created_ms });
 
 /// The movements of a payment, oldest first.
 ///

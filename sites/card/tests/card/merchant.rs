@@ -10,7 +10,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use tidegate_card::client::{Client, Entry, Form, Outcome, Patience, Step, perform};
 use tidegate_card::{Backoff, Currency, Status};
-use tidegate_sitekit::database::{self, Database, Fields, Location, Record};
+use tidegate_sitekit::database::{self, Database, Location};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -30,13 +30,7 @@ CREATE TABLE account (entry INTEGER PRIMARY KEY, reference TEXT NOT NULL, amount
 const OPEN: &str = "SELECT reference FROM deposits WHERE state <> 'credited'";
 const WAITING: &str = "SELECT reference FROM deposits WHERE state = 'waiting'";
 
-struct Row(String, String, i64);
-
-impl Record for Row {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        Ok(Self(fields.text(0)?, fields.text(1)?, fields.int(2)?))
-    }
-}
+type Row = (String, String, i64);
 
 impl Merchant {
     async fn open(file: std::path::PathBuf) -> Self {
@@ -92,7 +86,7 @@ impl Merchant {
         let sql = "SELECT w.reference, w.step, d.amount FROM wanted w
                    JOIN deposits d ON d.reference = w.reference ORDER BY w.reference LIMIT $1";
         let rows: Vec<Row> = self.0.all(sql, &[most.into()]).await?;
-        let entry = |Row(reference, step, amount): Row| {
+        let entry = |(reference, step, amount): Row| {
             let step = match step.as_str() {
                 "create" => Step::Create(Form {
                     amount,
@@ -254,7 +248,7 @@ async fn deposits(it: &Running, seed: u64) {
         .await
         .unwrap();
     assert_eq!(credited.len(), usize::try_from(DEPOSITS).unwrap());
-    for (number, Row(reference, _, amount)) in credited.into_iter().enumerate() {
+    for (number, (reference, _, amount)) in credited.into_iter().enumerate() {
         assert_eq!(reference, format!("d-{number:02}"));
         assert_eq!(amount, 100 + i64::try_from(number).unwrap());
         let payment = direct.by_reference(&reference).await.unwrap().unwrap();

@@ -11,7 +11,7 @@ use axum::routing::post;
 use bytes::Bytes;
 use tidegate_card::client::Verifier;
 use tidegate_card::{Event, EventKind, Options, WebhookSecret};
-use tidegate_sitekit::database::{self, Fields, Record};
+use tidegate_sitekit::record;
 use tokio::sync::mpsc;
 
 use crate::processor::{events, stored};
@@ -130,11 +130,7 @@ struct Log {
     next: i64,
 }
 
-impl Record for Log {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        Ok(Self { state: fields.int(0)?, attempts: fields.int(1)?, next: fields.int(2)? })
-    }
-}
+record!(Log { state, attempts, next });
 
 /// The delivery of an event, once it is so.
 async fn logged(it: &Crashable, event: &str, so: impl Fn(&Log) -> bool) -> Log {

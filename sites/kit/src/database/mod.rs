@@ -24,5 +24,5 @@ pub use error::{Error, Result};
 pub use location::Location;
 pub use pool::{Database, LockingSql, Transaction};
 pub use postgres::Postgres;
-pub use record::{Fields, Record, Value};
+pub use record::{Columns, Fields, Record, Value};
 pub use sqlite::Sqlite;

@@ -6,7 +6,7 @@ use sqlx::postgres::{PgArguments, PgConnectOptions, PgConnection, PgRow};
 use sqlx::query::Query;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Row as _, SqlSafeStr};
 
-use super::{Error, Fields, Record, Result, Value};
+use super::{Columns, Error, Fields, Record, Result, Value};
 
 /// How long opening a connection may take.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -37,7 +37,8 @@ impl Postgres {
         sql: impl SqlSafeStr,
         values: &[Value<'_>],
     ) -> Result<Vec<R>> {
-        query(sql, values).fetch_all(&mut *self.0).await?.iter().map(R::read).collect()
+        let rows = query(sql, values).fetch_all(&mut *self.0).await?;
+        rows.iter().map(|row| R::read(&mut Columns::new(row))).collect()
     }
 
     /// The first row of a query, if there is one.
@@ -49,7 +50,8 @@ impl Postgres {
         sql: impl SqlSafeStr,
         values: &[Value<'_>],
     ) -> Result<Option<R>> {
-        query(sql, values).fetch_optional(&mut *self.0).await?.as_ref().map(R::read).transpose()
+        let row = query(sql, values).fetch_optional(&mut *self.0).await?;
+        row.map(|row| R::read(&mut Columns::new(&row))).transpose()
     }
 
     /// Runs a statement.

@@ -17,7 +17,7 @@ use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, Row, ffi};
 use sqlx::SqlSafeStr;
 use tokio::time::{Instant, sleep};
 
-use super::{Error, Fields, Record, Result, Value};
+use super::{Columns, Error, Fields, Record, Result, Value};
 
 /// How long a statement is retried while another process holds the lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -84,7 +84,7 @@ impl Sqlite {
             let mut rows = statement.raw_query();
             let mut all = Vec::new();
             while let Some(row) = rows.next()? {
-                all.push(R::read(row)?);
+                all.push(R::read(&mut Columns::new(row))?);
             }
             Ok(all)
         })
@@ -103,7 +103,8 @@ impl Sqlite {
         let sql = sql.into_sql_str();
         self.persist(|connection| {
             let mut statement = prepare(connection, sql.as_str(), values)?;
-            statement.raw_query().next()?.map(R::read).transpose()
+            let mut query = statement.raw_query();
+            query.next()?.map(|row| R::read(&mut Columns::new(row))).transpose()
         })
         .await
     }

@@ -3,45 +3,17 @@
 use crate::error::Result;
 use crate::protocol::back::{Credentials, Holding, RenewPassword};
 use crate::protocol::{Overview, Security};
-use tidegate_sitekit::database::{Database, Fields, Record};
+use tidegate_sitekit::database::Database;
 use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::record;
 
-impl Record for Credentials {
-    fn read(fields: &impl Fields) -> tidegate_sitekit::database::Result<Self> {
-        Ok(Self { customer: fields.int(0)?, hash: fields.text(1)? })
-    }
-}
+record!(Credentials { customer, hash });
 
-impl Record for Overview {
-    fn read(fields: &impl Fields) -> tidegate_sitekit::database::Result<Self> {
-        Ok(Self {
-            name: fields.text(0)?,
-            user: fields.text(1)?,
-            available: Cents(fields.int(2)?),
-            reserved: Cents(fields.int(3)?),
-            shares_worth: Cents(fields.int(4)?),
-            open_orders: fields.int(5)?,
-        })
-    }
-}
+record!(Overview { name, user, available, reserved, shares_worth, open_orders });
 
-impl Record for Security {
-    fn read(fields: &impl Fields) -> tidegate_sitekit::database::Result<Self> {
-        Ok(Self { symbol: fields.text(0)?, name: fields.text(1)?, price: Cents(fields.int(2)?) })
-    }
-}
+record!(Security { symbol, name, price });
 
-impl Record for Holding {
-    fn read(fields: &impl Fields) -> tidegate_sitekit::database::Result<Self> {
-        Ok(Self {
-            security: Security::read(fields)?,
-            available: fields.int(3)?,
-            reserved: fields.int(4)?,
-            cost: Cents(fields.int(5)?),
-            history: Vec::new(),
-        })
-    }
-}
+record!(Holding { security, available, reserved, cost; history: Vec::new() });
 
 const OVERVIEW: &str = "SELECT c.name, c.user_name, a.available, a.reserved,
          (SELECT CAST(COALESCE(SUM((h.available + h.reserved) * p.cents), 0) AS BIGINT)

@@ -8,9 +8,10 @@ use crate::protocol::deposits::back::{
     DepositStep, FailDeposit, NotePayment, PaymentNoted, SeenPayment, Stage,
 };
 use crate::protocol::{DepositReason, DepositState, Problem};
-use tidegate_sitekit::database::{self, Database, Fields, LockingSql, Record, Transaction};
+use tidegate_sitekit::database::{Database, LockingSql, Transaction};
 use tidegate_sitekit::locking;
 use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::record;
 
 /// How long after its creation a payment is looked for, if no webhook tells of it,
 /// milliseconds.
@@ -38,19 +39,7 @@ struct Target {
     reference: String,
 }
 
-impl Record for Target {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        let state = DepositState::from_number(fields.int(3)?);
-        Ok(Self {
-            number: fields.int(0)?,
-            customer: fields.int(1)?,
-            amount: Cents(fields.int(2)?),
-            state: state.ok_or(database::Error::NoRow)?,
-            version: fields.int(4)?,
-            reference: fields.text(5)?,
-        })
-    }
-}
+record!(Target { number, customer, amount, state, version, reference });
 
 /// What follows from a payment.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use crate::protocol::deposits::back::{
     BeginDeposit, DepositBegun, DepositList, DepositStep, DepositWithWish, PostponeWish,
     ReadDeposit, ReadDeposits, ReadWishes, Wish, Wishes,
 };
-use crate::protocol::{Deposit, DepositReason, DepositState, Problem};
-use tidegate_sitekit::database::{self, Database, Error, Fields, Record, Transaction};
+use crate::protocol::{Deposit, DepositState, Problem};
+use tidegate_sitekit::database::{self, Columns, Database, Record, Transaction};
 use tidegate_sitekit::money::Cents;
 
 /// Most deposits of a customer that are open at a time. Requests at the same moment may pass
@@ -52,27 +52,17 @@ const DUE: &str = "SELECT d.id, d.cents, d.state, d.reason, d.form, d.card, d.cr
      WHERE o.due_ms <= $1 ORDER BY o.due_ms LIMIT $2";
 
 impl Record for DepositWithWish {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        let set = |text: String| Some(text).filter(|text| !text.is_empty());
-        let state = DepositState::from_number(fields.int(2)?).ok_or(Error::NoRow)?;
-        let step = DepositStep::from_number(fields.int(9)?);
-        let (number, amount, created) = (fields.int(0)?, Cents(fields.int(1)?), fields.int(6)?);
-        let attempts = fields.int(10)?;
-        let closed = fields.int(7)?;
-        let deposit = Deposit {
-            number,
-            amount,
-            state,
-            reason: DepositReason::from_number(fields.int(3)?).ok_or(Error::NoRow)?,
-            form: set(fields.text(4)?).filter(|_| state == DepositState::Form),
-            card: set(fields.text(5)?),
-            // A look is tried again because the customer has not paid, and not for want of an
-            // answer.
-            unanswered: if step == Some(DepositStep::Look) { 0 } else { attempts },
-            created,
-            closed: (closed > 0).then_some(closed),
-        };
-        let reference = fields.text(8)?;
+    fn read(columns: &mut Columns<'_>) -> database::Result<Self> {
+        let (number, amount, state) = columns.next()?;
+        let (reason, form, card) = columns.next()?;
+        let (created, closed) = columns.next()?;
+        let (reference, step, attempts): (_, Option<DepositStep>, _) = columns.next()?;
+        let form = Option::filter(form, |_: &String| state == DepositState::Form);
+        // A look is tried again because the customer has not paid, and not for want of an
+        // answer.
+        let unanswered = if step == Some(DepositStep::Look) { 0 } else { attempts };
+        let deposit =
+            Deposit { number, amount, state, reason, form, card, unanswered, created, closed };
         let wish = step.map(|step| Wish { number, reference, amount, step, attempts, created });
         Ok(Self { deposit, wish })
     }

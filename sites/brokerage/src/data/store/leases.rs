@@ -3,8 +3,9 @@
 use crate::error::Result;
 use crate::protocol::Problem;
 use crate::protocol::back::{Lease, Right, TakeLease};
-use tidegate_sitekit::database::{self, Database, Fields, LockingSql, Record, Transaction};
+use tidegate_sitekit::database::{self, Database, LockingSql, Transaction};
 use tidegate_sitekit::locking;
+use tidegate_sitekit::record;
 
 struct Held {
     holder: String,
@@ -12,11 +13,7 @@ struct Held {
     until_ms: i64,
 }
 
-impl Record for Held {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        Ok(Self { holder: fields.text(0)?, term: fields.int(1)?, until_ms: fields.int(2)? })
-    }
-}
+record!(Held { holder, term, until_ms });
 
 const HELD: LockingSql = locking!("SELECT holder, term, until_ms FROM leases WHERE name = $1");
 

@@ -1,10 +1,10 @@
 //! Orders as they are read.
 
 use crate::error::Result;
+use crate::protocol::Order;
 use crate::protocol::back::{Match, Matching, ReadMatching};
-use crate::protocol::{Kind, Order, Reason, Side, State};
-use tidegate_sitekit::database::{self, Database, Error, Fields, Record};
-use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::database::Database;
+use tidegate_sitekit::record;
 
 /// The columns of an order, for `orders o JOIN securities s`.
 macro_rules! select {
@@ -18,36 +18,22 @@ macro_rules! select {
     };
 }
 
-impl Record for Order {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        let set = |column| fields.int(column).map(|number| (number > 0).then_some(number));
-        Ok(Self {
-            number: fields.int(0)?,
-            symbol: fields.text(1)?,
-            side: Side::from_number(fields.int(2)?).ok_or(Error::NoRow)?,
-            kind: Kind::from_number(fields.int(3)?).ok_or(Error::NoRow)?,
-            quantity: fields.int(4)?,
-            limit: Cents(fields.int(5)?),
-            state: State::from_number(fields.int(6)?).ok_or(Error::NoRow)?,
-            reason: Reason::from_number(fields.int(7)?).ok_or(Error::NoRow)?,
-            price: set(8)?.map(Cents),
-            created: fields.int(9)?,
-            closed: set(10)?,
-            expires: set(11)?,
-        })
-    }
-}
+record!(Order {
+    number,
+    symbol,
+    side,
+    kind,
+    quantity,
+    limit,
+    state,
+    reason,
+    price,
+    created,
+    closed,
+    expires
+});
 
-impl Record for Match {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        Ok(Self {
-            number: fields.int(0)?,
-            side: Side::from_number(fields.int(1)?).ok_or(Error::NoRow)?,
-            limit: Cents(fields.int(2)?),
-            price: Cents(fields.int(3)?),
-        })
-    }
-}
+record!(Match { number, side, limit, price });
 
 const OPEN: &str =
     select!("WHERE o.customer = $1 AND o.state = 0 AND o.id < $2 ORDER BY o.id DESC LIMIT $3");

@@ -4,13 +4,10 @@ use super::sessions;
 use crate::error::{Error, Result};
 use crate::protocol::back::{Account, ReplacePassword};
 use crate::protocol::{Problem, SessionKey};
-use tidegate_sitekit::database::{Database, Fields, Record};
+use tidegate_sitekit::database::Database;
+use tidegate_sitekit::record;
 
-impl Record for Account {
-    fn read(fields: &impl Fields) -> tidegate_sitekit::database::Result<Self> {
-        Ok(Self { user: fields.text(0)?, hash: fields.text(1)? })
-    }
-}
+record!(Account { user, hash });
 
 /// Who has a session.
 ///

@@ -6,9 +6,10 @@ use super::{leases, sessions};
 use crate::error::Result;
 use crate::protocol::back::{Changed, CloseOrder, PlaceOrder, Placed};
 use crate::protocol::{Order, Problem, Reason, Side, State};
-use tidegate_sitekit::database::{self, Database, Fields, LockingSql, Record, Transaction};
+use tidegate_sitekit::database::{Database, LockingSql, Transaction};
 use tidegate_sitekit::locking;
 use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::record;
 
 /// Most orders that expire in one transaction.
 const AT_ONCE: i64 = 100;
@@ -38,19 +39,7 @@ pub(super) struct Target {
     pub(super) state: State,
 }
 
-impl Record for Target {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        Ok(Self {
-            number: fields.int(0)?,
-            customer: fields.int(1)?,
-            security: fields.int(2)?,
-            side: Side::from_number(fields.int(3)?).ok_or(database::Error::NoRow)?,
-            quantity: fields.int(4)?,
-            limit: Cents(fields.int(5)?),
-            state: State::from_number(fields.int(6)?).ok_or(database::Error::NoRow)?,
-        })
-    }
-}
+record!(Target { number, customer, security, side, quantity, limit, state });
 
 /// An order by its number, locked.
 pub(super) const TARGET: LockingSql = locking!(

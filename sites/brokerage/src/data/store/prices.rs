@@ -6,8 +6,9 @@ use super::leases;
 use crate::error::Result;
 use crate::protocol::back::{FeedState, Quote, RecordPrices};
 use crate::protocol::{Problem, Quotes, Recorded, Security};
-use tidegate_sitekit::database::{self, Database, Fields, Record};
+use tidegate_sitekit::database::{self, Columns, Database, Record};
 use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::record;
 use tidegate_sitekit::when;
 
 /// Prices are kept for the charts of every so many ticks.
@@ -17,39 +18,14 @@ const KEPT: i64 = 60;
 
 struct Feed {
     tick: i64,
-    as_of_ms: i64,
+    recorded: Recorded,
     source: String,
     since: i64,
 }
 
-impl Record for Feed {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        Ok(Self {
-            tick: fields.int(0)?,
-            as_of_ms: fields.int(1)?,
-            source: fields.text(2)?,
-            since: fields.int(3)?,
-        })
-    }
-}
+record!(Feed { tick, recorded, source, since });
 
-struct Price(String, Cents);
-
-impl Record for Price {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        Ok(Self(fields.text(0)?, Cents(fields.int(1)?)))
-    }
-}
-
-impl Record for Quote {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        Ok(Self {
-            security: fields.int(0)?,
-            price: Cents(fields.int(1)?),
-            recorded: Recorded::seen(unsigned(fields.int(2)?), when::now_ms()),
-        })
-    }
-}
+record!(Quote { security, price, recorded });
 
 struct Past {
     symbol: String,
@@ -57,15 +33,11 @@ struct Past {
     cents: i64,
 }
 
-impl Record for Past {
-    fn read(fields: &impl Fields) -> database::Result<Self> {
-        Ok(Self { symbol: fields.text(0)?, at_ms: fields.int(1)?, cents: fields.int(2)? })
-    }
-}
+record!(Past { symbol, at_ms, cents });
 
-impl Feed {
-    fn recorded(&self) -> Recorded {
-        Recorded::seen(unsigned(self.as_of_ms), when::now_ms())
+impl Record for Recorded {
+    fn read(columns: &mut Columns<'_>) -> database::Result<Self> {
+        Ok(Self::seen(unsigned(columns.next()?), when::now_ms()))
     }
 }
 
@@ -84,7 +56,7 @@ async fn feed(database: &Database) -> Result<Feed> {
 /// # Errors
 /// An error of the database.
 pub async fn recorded(database: &Database) -> Result<Recorded> {
-    Ok(feed(database).await?.recorded())
+    Ok(feed(database).await?.recorded)
 }
 
 /// All securities, by symbol.
@@ -113,11 +85,10 @@ pub async fn quote(database: &Database, symbol: &str) -> Result<Option<Quote>> {
 /// An error of the database.
 pub async fn quotes(database: &Database) -> Result<FeedState> {
     let feed = feed(database).await?;
-    let (tick, recorded) = (feed.tick, feed.recorded());
+    let (tick, recorded) = (feed.tick, feed.recorded);
     let sql = "SELECT s.symbol, p.cents FROM securities s JOIN prices p ON p.security = s.id
                ORDER BY s.symbol";
-    let prices: Vec<Price> = database.all(sql, &[]).await?;
-    let prices = prices.into_iter().map(|Price(symbol, cents)| (symbol, cents)).collect();
+    let prices = database.all(sql, &[]).await?;
     let quotes = Quotes { tick, recorded, prices };
     Ok(FeedState { quotes, source: feed.source, since: feed.since })
 }

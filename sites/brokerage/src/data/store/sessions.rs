@@ -4,7 +4,8 @@ use super::customers;
 use crate::error::Result;
 use crate::protocol::back::OpenSession;
 use crate::protocol::{Overview, SessionKey, signed_out};
-use tidegate_sitekit::database::{Database, Fields, Record, Transaction};
+use tidegate_sitekit::database::{Database, Transaction};
+use tidegate_sitekit::record;
 
 /// A session that is without a request for so long may end, seconds; it does at the latest
 /// [`NOTED`] later, and never before.
@@ -21,11 +22,7 @@ struct Found {
     seen: i64,
 }
 
-impl Record for Found {
-    fn read(fields: &impl Fields) -> tidegate_sitekit::database::Result<Self> {
-        Ok(Self { customer: fields.int(0)?, seen: fields.int(1)? })
-    }
-}
+record!(Found { customer, seen });
 
 const FIND: &str = "SELECT customer, seen FROM sessions
      WHERE session = $1 AND seen > $2 AND created > $3";

@@ -55,18 +55,10 @@ impl World {
 
     /// SQLite's plan of a query.
     pub(crate) async fn plan(&self, sql: &str, values: &[Value<'_>]) -> String {
-        struct Step(String);
-        impl tidegate_sitekit::database::Record for Step {
-            fn read(
-                fields: &impl tidegate_sitekit::database::Fields,
-            ) -> tidegate_sitekit::database::Result<Self> {
-                fields.text(3).map(Self)
-            }
-        }
         let mut connection = self.location.connect().await.unwrap();
         let sql = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}"));
-        let steps: Vec<Step> = connection.all(sql, values).await.unwrap();
-        steps.into_iter().map(|Step(text)| text).collect::<Vec<_>>().join("\n")
+        let steps: Vec<((i64, i64, i64), String)> = connection.all(sql, values).await.unwrap();
+        steps.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join("\n")
     }
 
     pub(crate) async fn number(&self, sql: &'static str) -> i64 {
@@ -423,18 +415,9 @@ impl World {
 
     /// Number, side and limit of one of the orders.
     async fn nth(&self, at: usize) -> (i64, i64, i64) {
-        struct Row(i64, i64, i64);
-        impl tidegate_sitekit::database::Record for Row {
-            fn read(
-                fields: &impl tidegate_sitekit::database::Fields,
-            ) -> tidegate_sitekit::database::Result<Self> {
-                Ok(Self(fields.int(0)?, fields.int(1)?, fields.int(2)?))
-            }
-        }
         let sql = "SELECT id, side, limit_cents FROM orders WHERE customer <= 2 ORDER BY id DESC";
-        let all: Vec<Row> = self.database.all(sql, &[]).await.unwrap();
-        let Row(number, side, limit) = all[at % all.len()];
-        (number, side, limit)
+        let all: Vec<(i64, i64, i64)> = self.database.all(sql, &[]).await.unwrap();
+        all[at % all.len()]
     }
 
     /// All that the tables hold, but for counters.
