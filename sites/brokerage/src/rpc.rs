@@ -82,6 +82,19 @@ fn read<T: DeserializeOwned + Operation>(body: &Bytes) -> std::result::Result<T,
     })
 }
 
+/// Answers an operation by a table: each request with the future of its answer.
+macro_rules! answer_by_table {
+    ($operation:expr, $body:expr; $($request:ident($name:pat) => $work:expr;)+) => {
+        match $operation {
+            $(<$request as $crate::protocol::Operation>::NAME => {
+                $crate::rpc::answer($body, |$name: $request| async move { $work }).await
+            })+
+            unknown => $crate::rpc::unknown(unknown),
+        }
+    };
+}
+pub(crate) use answer_by_table;
+
 /// The answer to an operation that does not exist.
 pub fn unknown(operation: &str) -> Reply {
     let why = format!("There is no operation {operation:?} here.");

@@ -41,8 +41,10 @@ pub struct Payment {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancellation: Option<Cancellation>,
     /// Where the customer types the card.
+    #[serde(default)]
     pub checkout_url: String,
     /// Where the customer goes afterwards.
+    #[serde(default)]
     pub return_url: String,
     /// All captures, oldest first.
     pub captures: Vec<Movement>,

@@ -60,6 +60,13 @@ pub struct ApiError {
     pub field: Option<String>,
 }
 
+impl Mistake {
+    /// A mistake in this field.
+    pub fn new(field: &str, text: impl Into<String>) -> Self {
+        Self { field: field.into(), text: text.into() }
+    }
+}
+
 impl Problem {
     /// A problem with one reason.
     pub fn new(status: u16, what: &str, why: impl Into<String>, remedy: &str) -> Self {
@@ -86,9 +93,15 @@ impl Problem {
 
     /// The same problem, whose reasons are mistakes in this field.
     pub fn at(mut self, field: &str) -> Self {
-        let mistake = |text| Mistake { field: field.into(), text };
+        let mistake = |text| Mistake::new(field, text);
         self.mistakes = self.why.drain(..).map(mistake).collect();
         self
+    }
+
+    /// A form with mistakes in its fields, which are marked.
+    pub fn of_form(what: &str, remedy: &str, mistakes: Vec<Mistake>) -> Self {
+        let why = "Some of its fields are not filled in as they must be.";
+        Self { mistakes, ..Self::new(422, what, why, remedy) }
     }
 
     /// The same problem with the time after which the request may be accepted.

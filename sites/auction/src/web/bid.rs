@@ -132,7 +132,7 @@ pub async fn store(
     // that another user has exceeded meanwhile is answered with the new minimum.
     let bid = form.money("bid", "Your bid", Cents(minimum));
     let max_bid = form.money("max_bid", "Your limit", Cents(minimum));
-    form.require(max_bid >= bid, || "Your limit: must not be below your bid.".into());
+    form.require("max_bid", max_bid >= bid, || "Your limit: must not be below your bid.".into());
     let quantity = form.number("quantity", "Quantity", 1..=1_000_000);
     form.done()?;
     let date = when::now();

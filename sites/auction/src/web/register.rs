@@ -47,12 +47,13 @@ pub async fn register(State(app): State<App>, posted: Posted) -> Result<Page, Fa
     let lastname = form.text("lastname", "Last name", 1..=20);
     let nickname = form.text("nickname", "Nickname", 1..=32);
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    form.require(nickname.chars().all(plain), || {
+    form.require("nickname", nickname.chars().all(plain), || {
         "Nickname: only letters from a to z, digits, and . _ - may be used.".into()
     });
     let email = form.text("email", "Mail address", 3..=50);
     let address = email.split_once('@');
     form.require(
+        "email",
         address.is_some_and(|(name, host)| !name.is_empty() && !host.is_empty())
             && !email.contains(' '),
         || "Mail address: must look like name@example.com.".into(),

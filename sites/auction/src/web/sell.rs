@@ -114,10 +114,10 @@ pub async fn register(State(app): State<App>, posted: Posted) -> Result<Page, Fa
     let quantity = form.number("quantity", "Quantity", 1..=100);
     let days = form.number("duration", "Duration", 1..=7);
     let at_least = |price: Cents| price == Cents(0) || price >= initial_price;
-    form.require(at_least(reserve_price), || {
+    form.require("reserve_price", at_least(reserve_price), || {
         "Reserve price: must not be below the starting price, or 0 for none.".into()
     });
-    form.require(at_least(buy_now), || {
+    form.require("buy_now", at_least(buy_now), || {
         "Fixed price: must not be below the starting price, or 0 for none.".into()
     });
     form.done()?;

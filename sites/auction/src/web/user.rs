@@ -162,7 +162,7 @@ pub async fn store_comment(
         return Err(refused("It was handed out for something else.").into());
     }
     let rating = form.number("rating", "Rating", -5..=5);
-    form.require(RATINGS.iter().any(|(known, _)| *known == rating), || {
+    form.require("rating", RATINGS.iter().any(|(known, _)| *known == rating), || {
         "Rating: must be one of −5, −3, 0, 3 and 5.".into()
     });
     let comment = form.words("comment", "Comment", 1..=2048);

@@ -27,21 +27,21 @@ impl App {
             true => call(&self.client, &ReadQuote { symbol: order.symbol.clone() }).await?,
             false => None,
         };
-        let (quote, limit) = valid(&order, quote)?;
+        let valid = valid(&order, quote)?;
         let now = when::now();
         let place = PlaceOrder {
             session,
             id: order.id.clone(),
-            security: quote.security,
-            side: order.side,
-            kind: order.kind,
+            security: valid.quote.security,
+            side: valid.side,
+            kind: valid.kind,
             quantity: order.quantity,
-            limit,
+            limit: valid.limit,
             expires: order.day.then(|| end_of_day(now)),
         };
         let placed = call(&self.client, &place).await?;
         let differs = placed.repeated && differs(&order, &placed.order);
-        let feed = self.freshness(quote.recorded);
+        let feed = self.freshness(valid.quote.recorded);
         Ok(Created { order: placed.order, differs, available: placed.available, feed })
     }
 
@@ -79,44 +79,60 @@ fn is_symbol(text: &str) -> bool {
     (1..=8).contains(&text.len()) && text.bytes().all(plain)
 }
 
-/// The worst price at which a valid order may be carried out.
-fn valid(order: &NewOrder, quote: Option<Quote>) -> std::result::Result<(Quote, Cents), Problem> {
+/// What a valid order names.
+#[derive(Debug)]
+struct Valid {
+    quote: Quote,
+    side: Side,
+    kind: Kind,
+    /// The worst price at which it may be carried out.
+    limit: Cents,
+}
+
+/// Checks an order, whose security has this quote if there is one.
+fn valid(order: &NewOrder, quote: Option<Quote>) -> std::result::Result<Valid, Problem> {
     let mut mistakes = Vec::new();
-    let mut mistake = |field: &str, text: String| {
-        mistakes.push(Mistake { field: field.into(), text });
-    };
+    let mut mistake = |field, text: &str| mistakes.push(Mistake::new(field, text));
     if quote.is_none() {
-        mistake("symbol", "Security: choose one of the list.".into());
+        mistake("symbol", "Security: choose one of the list.");
+    }
+    if order.side.is_none() {
+        mistake("side", "Choose to buy or to sell.");
+    }
+    if order.kind.is_none() {
+        mistake("kind", "Choose a limit order or a market order.");
     }
     if !(1..=MOST_SHARES).contains(&order.quantity) {
-        mistake("quantity", "Shares: must be a whole number from 1 to 1,000,000.".into());
+        mistake("quantity", "Shares: must be a whole number from 1 to 1,000,000.");
     }
+    let is_price = |limit: &Cents| (1..=Cents::MOST.0).contains(&limit.0);
     let limit = match (order.kind, order.limit) {
-        (Kind::Limit, Some(limit)) if (1..=Cents::MOST.0).contains(&limit.0) => Some(limit),
-        (Kind::Limit, _) => {
-            mistake(
-                "limit",
-                format!("Limit: must be an amount such as 12.50, from $0.01 to {}.", Cents::MOST),
-            );
+        (Some(Kind::Market), None) => {
+            let latest = quote.as_ref().zip(order.side);
+            latest.map(|(quote, side)| protection(side, quote.price))
+        }
+        (Some(Kind::Market), Some(_)) => {
+            mistake("limit", "Limit: leave it empty for an order at the market's price.");
             None
         }
-        (Kind::Market, None) => quote.as_ref().map(|quote| protection(order.side, quote.price)),
-        (Kind::Market, Some(_)) => {
-            mistake("limit", "Limit: leave it empty for an order at the market's price.".into());
+        (None, None) => None,
+        (_, limit) => limit.filter(is_price).or_else(|| {
+            let most = Cents::MOST;
+            let rule = format!("Limit: must be an amount such as 12.50, from $0.01 to {most}.");
+            mistake("limit", &rule);
             None
-        }
+        }),
     };
-    let fits = limit.is_none_or(|limit| limit.times(order.quantity.max(1)).is_some());
-    if !fits {
-        mistake("quantity", "Shares: fewer of them at this limit.".into());
+    if limit.is_some_and(|limit| limit.times(order.quantity.max(1)).is_none()) {
+        mistake("quantity", "Shares: fewer of them at this limit.");
     }
-    match (quote, limit) {
-        (Some(quote), Some(limit)) if mistakes.is_empty() => Ok((quote, limit)),
+    match (quote, order.side, order.kind, limit) {
+        (Some(quote), Some(side), Some(kind), Some(limit)) if mistakes.is_empty() => {
+            Ok(Valid { quote, side, kind, limit })
+        }
         _ => {
-            let why = "Some of its fields are not filled in as they must be.";
             let remedy = "Correct the fields that are marked, and send the order again.";
-            let problem = Problem::new(422, "Please correct the order", why, remedy);
-            Err(Problem { mistakes, ..problem })
+            Err(Problem::of_form("Please correct the order", remedy, mistakes))
         }
     }
 }
@@ -137,10 +153,11 @@ fn end_of_day(now: i64) -> i64 {
 
 /// Whether an order that is there already is another than the one that was sent now.
 fn differs(sent: &NewOrder, there: &Order) -> bool {
-    let limit_differs = sent.kind == Kind::Limit && sent.limit != Some(there.limit);
+    let limit_differs = sent.kind == Some(Kind::Limit) && sent.limit != Some(there.limit);
     limit_differs
         || sent.symbol != there.symbol
-        || (sent.side, sent.kind, sent.quantity) != (there.side, there.kind, there.quantity)
+        || (sent.side, sent.kind) != (Some(there.side), Some(there.kind))
+        || sent.quantity != there.quantity
         || sent.day != there.expires.is_some()
 }
 
@@ -153,8 +170,8 @@ mod tests {
         NewOrder {
             id: OrderId::random(),
             symbol: "ALEN".into(),
-            side: Side::Buy,
-            kind,
+            side: Some(Side::Buy),
+            kind: Some(kind),
             quantity,
             limit: limit.map(Cents),
             day: false,
@@ -175,6 +192,8 @@ mod tests {
         assert_eq!(fields(&order(Kind::Limit, 1_000_001, Some(0)), quote()), ["quantity", "limit"]);
         assert_eq!(fields(&order(Kind::Market, 1, Some(5)), quote()), ["limit"]);
         assert_eq!(fields(&order(Kind::Limit, 1, Some(i64::MAX)), quote()), ["limit"]);
+        let nothing = NewOrder { side: None, kind: None, ..order(Kind::Limit, 0, None) };
+        assert_eq!(fields(&nothing, None), ["symbol", "side", "kind", "quantity"]);
         assert!(valid(&order(Kind::Limit, MOST_SHARES, Some(Cents::MOST.0)), quote()).is_ok());
     }
 
@@ -191,8 +210,8 @@ mod tests {
     #[test]
     fn a_market_order_is_protected_by_a_tenth_of_the_price() {
         let limit = |side| {
-            let order = NewOrder { side, ..order(Kind::Market, 1, None) };
-            valid(&order, quote()).unwrap().1.0
+            let order = NewOrder { side: Some(side), ..order(Kind::Market, 1, None) };
+            valid(&order, quote()).unwrap().limit.0
         };
         assert_eq!((limit(Side::Buy), limit(Side::Sell)), (1100, 900));
         assert_eq!(protection(Side::Buy, Cents(1)), Cents(2));

@@ -84,10 +84,8 @@ fn weak(password: &str, user: &str) -> Option<&'static str> {
 }
 
 fn mistake(field: &str, text: &str) -> Problem {
-    let why = "Some of its fields are not filled in as they must be.";
     let remedy = "Correct the fields that are marked, and send the form again.";
-    let problem = Problem::new(422, "The password was not changed", why, remedy);
-    Problem { mistakes: vec![Mistake { field: field.into(), text: text.into() }], ..problem }
+    Problem::of_form("The password was not changed", remedy, vec![Mistake::new(field, text)])
 }
 
 #[cfg(test)]

@@ -166,7 +166,7 @@ fn valid(amount: Cents) -> std::result::Result<(), Problem> {
     let why = "Its amount is not one that can be paid in.";
     let remedy = "Correct the field that is marked, and send the form again.";
     let text = format!("Amount: must be an amount such as 250.00, from {LEAST} to {MOST}.");
-    let mistakes = vec![Mistake { field: "amount".into(), text }];
+    let mistakes = vec![Mistake::new("amount", text)];
     Err(Problem { mistakes, ..Problem::new(422, "Please correct the deposit", why, remedy) })
 }
 

@@ -9,13 +9,13 @@ use super::audit::Audit;
 use super::deposits::{Processor, Shared, Worker};
 use super::matcher::Matcher;
 use super::options::Options;
+use crate::protocol::GetHealth;
 use crate::protocol::deposits::front::{CreateDeposit, GetDeposit, GetDeposits, TakeEvent};
 use crate::protocol::front::{
     CancelOrder, ChangePassword, CreateOrder, Credit, GetHistory, GetOpenOrders, GetOrderEntry,
     GetOverview, GetPortfolio, GetQuotes, SignIn, SignOut,
 };
-use crate::protocol::{GetHealth, Operation};
-use crate::rpc::{answer, health, health_through, unknown};
+use crate::rpc::{answer_by_table, health, health_through};
 use crate::tier::{APP, DATA, Running, WEB};
 use tidegate_sitekit::link::{self, Client, ClientSide, Reply, ServerSide};
 use tidegate_sitekit::login_limit::LoginLimit;
@@ -113,29 +113,24 @@ impl std::ops::Deref for App {
 
 impl link::Handler for App {
     async fn call(&self, operation: &str, body: Bytes) -> Reply {
-        let body = &body;
-        match operation {
-            GetHealth::NAME => {
-                answer(body, |_: GetHealth| async { Ok(health_through(APP, &self.client).await) })
-                    .await
-            }
-            SignIn::NAME => answer(body, |request| self.sign_in(request)).await,
-            ChangePassword::NAME => answer(body, |request| self.change_password(request)).await,
-            SignOut::NAME => answer(body, |request| self.sign_out(request)).await,
-            GetOverview::NAME => answer(body, |request| self.overview(request)).await,
-            GetPortfolio::NAME => answer(body, |request| self.portfolio(request)).await,
-            GetOpenOrders::NAME => answer(body, |request| self.open_orders(request)).await,
-            GetHistory::NAME => answer(body, |request| self.history(request)).await,
-            GetOrderEntry::NAME => answer(body, |request| self.order_entry(request)).await,
-            CreateOrder::NAME => answer(body, |request| self.create(request)).await,
-            CancelOrder::NAME => answer(body, |request| self.cancel(request)).await,
-            GetQuotes::NAME => answer(body, |request| self.quotes(request)).await,
-            Credit::NAME => answer(body, |request| self.credit(request)).await,
-            GetDeposits::NAME => answer(body, |request| self.deposits(request)).await,
-            GetDeposit::NAME => answer(body, |request| self.deposit(request)).await,
-            CreateDeposit::NAME => answer(body, |request| self.create_deposit(request)).await,
-            TakeEvent::NAME => answer(body, |request| self.take_event(request)).await,
-            _ => unknown(operation),
+        answer_by_table! { operation, &body;
+            GetHealth(_) => Ok(health_through(APP, &self.client).await);
+            SignIn(it) => self.sign_in(it).await;
+            ChangePassword(it) => self.change_password(it).await;
+            SignOut(it) => self.sign_out(it).await;
+            GetOverview(it) => self.overview(it).await;
+            GetPortfolio(it) => self.portfolio(it).await;
+            GetOpenOrders(it) => self.open_orders(it).await;
+            GetHistory(it) => self.history(it).await;
+            GetOrderEntry(it) => self.order_entry(it).await;
+            CreateOrder(it) => self.create(it).await;
+            CancelOrder(it) => self.cancel(it).await;
+            GetQuotes(it) => self.quotes(it).await;
+            Credit(it) => self.credit(it).await;
+            GetDeposits(it) => self.deposits(it).await;
+            GetDeposit(it) => self.deposit(it).await;
+            CreateDeposit(it) => self.create_deposit(it).await;
+            TakeEvent(it) => self.take_event(it).await;
         }
     }
 

@@ -1,4 +1,4 @@
-//! The data tier as a service: each operation is a function of the store.
+//! The data tier as a service: a table of its operations, each a function of the store.
 
 use std::time::{Duration, Instant};
 
@@ -20,8 +20,8 @@ use crate::protocol::back::{
 use crate::protocol::deposits::back::{
     BeginDeposit, FailDeposit, NotePayment, PostponeWish, ReadDeposit, ReadDeposits, ReadWishes,
 };
-use crate::protocol::{Done, GetHealth, Health, Operation};
-use crate::rpc::{answer, health, unknown};
+use crate::protocol::{Done, GetHealth, Health};
+use crate::rpc::{answer_by_table, health};
 use crate::tier::{APP, DATA, Running};
 use tidegate_sitekit::database::Database;
 use tidegate_sitekit::link::{self, Reply, ServerSide};
@@ -71,54 +71,41 @@ struct Handler {
 
 impl link::Handler for Handler {
     async fn call(&self, operation: &str, body: Bytes) -> Reply {
-        let (db, body, now) = (&self.database, &body, when::now());
-        match operation {
-            GetHealth::NAME => answer(body, |_: GetHealth| async { Ok(self.state().await) }).await,
-            GetCredentials::NAME => {
-                let read = |request: GetCredentials| async move {
-                    customers::credentials(db, &request.user).await
-                };
-                answer(body, read).await
-            }
-            RenewPassword::NAME => {
-                let write = |request| async move {
-                    customers::renew_password(db, &request).await.map(|()| Done {})
-                };
-                answer(body, write).await
-            }
-            ReadAccount::NAME => {
-                let read = |request: ReadAccount| async move {
-                    passwords::account(db, &request.session, now).await
-                };
-                answer(body, read).await
-            }
-            ReplacePassword::NAME => {
-                let write = |request| async move {
-                    passwords::replace(db, &request, now).await.map(|()| Done {})
-                };
-                answer(body, write).await
-            }
-            OpenSession::NAME => answer(body, |request| sessions::open(db, request, now)).await,
-            CloseSession::NAME => {
-                let write = |request: CloseSession| async move {
-                    sessions::close(db, &request.session).await.map(|()| Done {})
-                };
-                answer(body, write).await
-            }
-            ReadOverview::NAME => {
-                let read = |request: ReadOverview| async move {
-                    let customer = sessions::customer(db, &request.session, now).await?;
-                    customers::overview(db, customer).await
-                };
-                answer(body, read).await
-            }
-            ReadHoldings::NAME => answer(body, |request| holdings(db, request, now)).await,
-            ReadSecurities::NAME => answer(body, |request| securities(db, request, now)).await,
-            ReadOrders::NAME => answer(body, |request| read_orders(db, request, now)).await,
-            PlaceOrder::NAME => answer(body, |request| place::place(db, request, now)).await,
-            CloseOrder::NAME => answer(body, |request| place::cancel(db, request, now)).await,
-            AddPayment::NAME => answer(body, |request| payments::add(db, request, now)).await,
-            _ => self.of_the_market(operation, body, now).await,
+        let (db, now, now_ms) = (&self.database, when::now(), when::now_ms());
+        answer_by_table! { operation, &body;
+            GetHealth(_) => Ok(self.state().await);
+            GetCredentials(it) => customers::credentials(db, &it.user).await;
+            RenewPassword(it) => done(customers::renew_password(db, &it).await);
+            ReadAccount(it) => passwords::account(db, &it.session, now).await;
+            ReplacePassword(it) => done(passwords::replace(db, &it, now).await);
+            OpenSession(it) => sessions::open(db, it, now).await;
+            CloseSession(it) => done(sessions::close(db, &it.session).await);
+            ReadOverview(it) => {
+                let customer = sessions::customer(db, &it.session, now).await?;
+                customers::overview(db, customer).await
+            };
+            ReadHoldings(it) => holdings(db, it, now).await;
+            ReadSecurities(it) => securities(db, it, now).await;
+            ReadOrders(it) => read_orders(db, it, now).await;
+            PlaceOrder(it) => place::place(db, it, now).await;
+            CloseOrder(it) => place::cancel(db, it, now).await;
+            AddPayment(it) => payments::add(db, it, now).await;
+
+            ReadQuote(it) => prices::quote(db, &it.symbol).await;
+            ReadQuotes(_) => prices::quotes(db).await;
+            RecordPrices(it) => done(prices::record(db, it, now_ms).await);
+            TakeLease(it) => leases::take(db, &it, now_ms).await;
+            ReadMatching(it) => orders::matching(db, it).await;
+            Execute(it) => execute::execute(db, it, now).await;
+            Expire(it) => place::expire(db, it.term, now).await;
+
+            BeginDeposit(it) => deposits::begin(db, it, now, now_ms).await;
+            ReadDeposit(it) => deposits::read(db, it, now).await;
+            ReadDeposits(it) => deposits::list(db, it, now).await;
+            ReadWishes(it) => deposits::due(db, it, now_ms).await;
+            NotePayment(it) => deposit_outcome::note(db, it, now, now_ms).await;
+            FailDeposit(it) => done(deposit_outcome::fail(db, it, now).await);
+            PostponeWish(it) => done(deposits::postpone(db, it, now_ms).await);
         }
     }
 
@@ -127,66 +114,11 @@ impl link::Handler for Handler {
     }
 }
 
+fn done(result: Result<()>) -> Result<Done> {
+    result.map(|()| Done {})
+}
+
 impl Handler {
-    /// Operations of the feed and the matching.
-    async fn of_the_market(&self, operation: &str, body: &Bytes, now: i64) -> Reply {
-        let db = &self.database;
-        match operation {
-            ReadQuote::NAME => {
-                let read =
-                    |request: ReadQuote| async move { prices::quote(db, &request.symbol).await };
-                answer(body, read).await
-            }
-            ReadQuotes::NAME => answer(body, |_: ReadQuotes| prices::quotes(db)).await,
-            RecordPrices::NAME => {
-                let write = |request| async move {
-                    prices::record(db, request, when::now_ms()).await.map(|()| Done {})
-                };
-                answer(body, write).await
-            }
-            TakeLease::NAME => {
-                let write =
-                    |request| async move { leases::take(db, &request, when::now_ms()).await };
-                answer(body, write).await
-            }
-            ReadMatching::NAME => answer(body, |request| orders::matching(db, request)).await,
-            Execute::NAME => answer(body, |request| execute::execute(db, request, now)).await,
-            Expire::NAME => {
-                answer(body, |request: Expire| place::expire(db, request.term, now)).await
-            }
-            _ => self.of_deposits(operation, body, now).await,
-        }
-    }
-
-    /// Operations of deposits by card.
-    async fn of_deposits(&self, operation: &str, body: &Bytes, now: i64) -> Reply {
-        let (db, now_ms) = (&self.database, when::now_ms());
-        match operation {
-            BeginDeposit::NAME => {
-                answer(body, |request| deposits::begin(db, request, now, now_ms)).await
-            }
-            ReadDeposit::NAME => answer(body, |request| deposits::read(db, request, now)).await,
-            ReadDeposits::NAME => answer(body, |request| deposits::list(db, request, now)).await,
-            ReadWishes::NAME => answer(body, |request| deposits::due(db, request, now_ms)).await,
-            NotePayment::NAME => {
-                answer(body, |request| deposit_outcome::note(db, request, now, now_ms)).await
-            }
-            FailDeposit::NAME => {
-                let write = |request| async move {
-                    deposit_outcome::fail(db, request, now).await.map(|()| Done {})
-                };
-                answer(body, write).await
-            }
-            PostponeWish::NAME => {
-                let write = |request| async move {
-                    deposits::postpone(db, request, now_ms).await.map(|()| Done {})
-                };
-                answer(body, write).await
-            }
-            _ => unknown(operation),
-        }
-    }
-
     async fn state(&self) -> Health {
         let answers = prices::recorded(&self.database).await;
         if let Err(error) = &answers

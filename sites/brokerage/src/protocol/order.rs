@@ -60,7 +60,7 @@ numbered!(Kind: Limit = 1, Market = 2);
 numbered!(State: Open = 0, Filled = 1, Cancelled = 2, Rejected = 3);
 numbered!(Reason: None = 0, Customer = 1, Expired = 2, Cash = 3, Shares = 4);
 
-/// An order as a customer gives it.
+/// An order as a customer gives it, before it is checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewOrder {
@@ -68,13 +68,13 @@ pub struct NewOrder {
     pub id: OrderId,
     /// The security.
     pub symbol: String,
-    /// Buy or sell.
-    pub side: Side,
-    /// Limit or market.
-    pub kind: Kind,
-    /// Shares.
+    /// Buy or sell; none if neither was chosen.
+    pub side: Option<Side>,
+    /// Limit or market; none if neither was chosen.
+    pub kind: Option<Kind>,
+    /// Shares; 0 for what is no number.
     pub quantity: i64,
-    /// The limit of a limit order, for a share.
+    /// The limit of a limit order, for a share; zero for what is no amount.
     pub limit: Option<Cents>,
     /// It ends with the day (UTC); otherwise it is good until it is cancelled.
     pub day: bool,

@@ -13,8 +13,8 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use url::form_urlencoded;
 
 use super::client;
-use crate::Problem;
 use crate::money::Cents;
+use crate::{Mistake, Problem};
 
 /// Most bytes of a form: a description of 7168 characters, each escaped, fits.
 const LARGEST: usize = 64 * 1024;
@@ -107,27 +107,33 @@ impl Posted {
 #[derive(Debug)]
 pub struct Check<'a> {
     posted: &'a Posted,
-    mistakes: Vec<String>,
+    mistakes: Vec<Mistake>,
 }
 
 impl<'a> Check<'a> {
     /// Ends the check.
     ///
     /// # Errors
-    /// All mistakes that were found.
+    /// All mistakes that were found, for a page without the form.
     pub fn done(self) -> Result<(), Problem> {
-        if self.mistakes.is_empty() {
+        let mistakes = self.marked();
+        if mistakes.is_empty() {
             return Ok(());
         }
         let remedy = "Go back, correct this, and send the form again.";
         let problem = Problem::new(422, "Please correct the form", "", remedy);
-        Err(Problem { why: self.mistakes, ..problem })
+        Err(Problem { why: Vec::new(), mistakes, ..problem })
     }
 
-    /// Adds a mistake unless `holds`.
-    pub fn require(&mut self, holds: bool, mistake: impl FnOnce() -> String) {
+    /// Ends the check with the mistakes that were found, for the form to mark.
+    pub fn marked(self) -> Vec<Mistake> {
+        self.mistakes
+    }
+
+    /// Adds a mistake in a field unless `holds`.
+    pub fn require(&mut self, name: &str, holds: bool, mistake: impl FnOnce() -> String) {
         if !holds {
-            self.mistakes.push(mistake());
+            self.mistakes.push(Mistake::new(name, mistake()));
         }
     }
 
@@ -135,7 +141,7 @@ impl<'a> Check<'a> {
     /// characters.
     pub fn text(&mut self, name: &str, label: &str, length: RangeInclusive<usize>) -> &'a str {
         let text = self.words(name, label, length);
-        self.require(!text.contains(['\n', '\t']), || format!("{label}: must be one line."));
+        self.require(name, !text.contains(['\n', '\t']), || format!("{label}: must be one line."));
         text
     }
 
@@ -143,23 +149,23 @@ impl<'a> Check<'a> {
     pub fn words(&mut self, name: &str, label: &str, length: RangeInclusive<usize>) -> &'a str {
         let text = self.posted.get(name).unwrap_or_default().trim();
         let control = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
-        self.require(!text.contains(control), || {
+        self.require(name, !text.contains(control), || {
             format!("{label}: must not hold control characters.")
         });
-        self.length(text, label, &length);
+        self.length(name, text, label, &length);
         text
     }
 
     /// A password of so many characters, not trimmed.
     pub fn secret(&mut self, name: &str, label: &str, length: RangeInclusive<usize>) -> &'a str {
         let text = self.posted.get(name).unwrap_or_default();
-        self.length(text, label, &length);
+        self.length(name, text, label, &length);
         text
     }
 
-    fn length(&mut self, text: &str, label: &str, length: &RangeInclusive<usize>) {
+    fn length(&mut self, name: &str, text: &str, label: &str, length: &RangeInclusive<usize>) {
         let characters = text.chars().count();
-        self.require(length.contains(&characters), || {
+        self.require(name, length.contains(&characters), || {
             let (least, most) = (length.start(), length.end());
             if characters == 0 {
                 format!("{label}: is missing.")
@@ -175,7 +181,7 @@ impl<'a> Check<'a> {
     pub fn number(&mut self, name: &str, label: &str, range: RangeInclusive<i64>) -> i64 {
         let text = self.posted.get(name).unwrap_or_default().trim();
         let number = text.parse().ok().filter(|number| range.contains(number));
-        self.require(number.is_some(), || {
+        self.require(name, number.is_some(), || {
             format!("{label}: must be a whole number from {} to {}.", range.start(), range.end())
         });
         number.unwrap_or(*range.start())
@@ -185,7 +191,7 @@ impl<'a> Check<'a> {
     pub fn money(&mut self, name: &str, label: &str, least: Cents) -> Cents {
         let text = self.posted.get(name).unwrap_or_default().trim();
         let amount = Cents::parse(text).filter(|amount| *amount >= least);
-        self.require(amount.is_some(), || {
+        self.require(name, amount.is_some(), || {
             let most = Cents::MOST;
             format!("{label}: must be an amount such as 12.50, from {least} to {most}.")
         });
@@ -220,7 +226,7 @@ mod tests {
         form.money("price", "Price", Cents(100));
         form.words("note", "Note", 1..=9);
         let refusal = form.done().unwrap_err();
-        assert_eq!((refusal.status, refusal.why.len()), (422, 4), "{refusal}");
+        assert_eq!((refusal.status, refusal.mistakes.len()), (422, 4), "{refusal}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use tidegate_sitekit::money::Cents;
 
 /// The market, at the other end of every trade.
 pub const MARKET: i64 = 0;
-/// The world outside, whence payments come.
+/// The world outside, from which payments come.
 pub const OUTSIDE: i64 = -1;
 
 /// A part of an account.
@@ -68,9 +68,9 @@ pub struct Movement {
     pub why: Why,
     /// The order or payment.
     pub reference: i64,
-    /// Whence.
+    /// The account that is debited.
     pub from: Part,
-    /// Whither.
+    /// The account that is credited.
     pub to: Part,
     /// How much; nothing moves if it is not above zero.
     pub cents: Cents,
@@ -79,12 +79,12 @@ pub struct Movement {
 }
 
 impl Movement {
-    /// Moves the cash within a transaction. `false`: there is not enough, and nothing was
-    /// changed.
+    /// Moves the cash within a transaction. `false`: the account does not cover it, and
+    /// nothing was changed.
     ///
     /// # Errors
     /// An error of the database.
-    pub async fn make(self, transaction: &mut Transaction) -> Result<bool> {
+    pub async fn apply_if_covered(self, transaction: &mut Transaction) -> Result<bool> {
         if self.cents.0 <= 0 {
             return Ok(true);
         }
@@ -110,12 +110,16 @@ impl Movement {
         Ok(true)
     }
 
-    /// Moves cash that must be there.
+    /// Moves cash that the account covers.
     ///
     /// # Errors
-    /// It is not there, which is a defect; an error of the database.
-    pub async fn must(self, transaction: &mut Transaction) -> Result<()> {
-        if self.make(transaction).await? { Ok(()) } else { Err(missing("reserved cash")) }
+    /// It does not cover it, which is a defect; an error of the database.
+    pub async fn apply(self, transaction: &mut Transaction) -> Result<()> {
+        if self.apply_if_covered(transaction).await? {
+            Ok(())
+        } else {
+            Err(missing("reserved cash"))
+        }
     }
 }
 

@@ -88,13 +88,13 @@ async fn settle(
     let shares = match order.side {
         Side::Buy => {
             let left = order.reserved()?.minus(cash).unwrap_or_default();
-            movement(Why::Bought, reserved, market, cash).must(transaction).await?;
-            movement(Why::Release, reserved, available, left).must(transaction).await?;
+            movement(Why::Bought, reserved, market, cash).apply(transaction).await?;
+            movement(Why::Release, reserved, available, left).apply(transaction).await?;
             receive(transaction, order, cash).await?;
             -order.quantity
         }
         Side::Sell => {
-            movement(Why::Sold, market, available, cash).must(transaction).await?;
+            movement(Why::Sold, market, available, cash).apply(transaction).await?;
             let values = [customer.into(), order.security.into(), order.quantity.into()];
             let delivered = transaction.first::<i64>(DELIVER, &values).await?;
             delivered.ok_or_else(|| missing("a reserved share"))?;

@@ -75,6 +75,6 @@ pub async fn enter(
         cents: amount,
         at: now,
     };
-    movement.must(transaction).await?;
+    movement.apply(transaction).await?;
     Ok(Added::Now)
 }

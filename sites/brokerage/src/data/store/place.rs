@@ -94,7 +94,7 @@ pub async fn place(database: &Database, request: PlaceOrder, now: i64) -> Result
                     cents: cash,
                     at: now,
                 };
-                movement.make(&mut transaction).await?
+                movement.apply_if_covered(&mut transaction).await?
             }
             Side::Sell => {
                 let values = [customer.into(), request.security.into(), request.quantity.into()];
@@ -184,7 +184,7 @@ async fn end(
                 cents: target.reserved()?,
                 at: now,
             };
-            movement.must(transaction).await?;
+            movement.apply(transaction).await?;
         }
         Side::Sell => {
             let values = [target.customer.into(), target.security.into(), target.quantity.into()];

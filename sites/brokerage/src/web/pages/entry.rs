@@ -10,7 +10,7 @@ use super::orders::{became, cancel_form, details};
 use crate::error::Error;
 use crate::protocol::front::{CreateOrder, Created, GetOrderEntry, OrderEntry};
 use crate::protocol::{
-    Kind, Mistake, NewOrder, OrderId, Outage, Problem, Reason, Side, State as OrderState,
+    Kind, NewOrder, OrderId, Outage, Problem, Reason, Side, State as OrderState,
 };
 use crate::web::failure::{self, Failure};
 use crate::web::field::{Filled, hidden, summary};
@@ -88,10 +88,6 @@ fn read(posted: &Posted) -> Result<NewOrder, Problem> {
             "Open the form again and send it anew.",
         ));
     };
-    let mut mistakes = Vec::new();
-    let mut mistake = |field: &str, text: &str| {
-        mistakes.push(Mistake { field: field.into(), text: text.into() });
-    };
     let side = match value("side") {
         "buy" => Some(Side::Buy),
         "sell" => Some(Side::Sell),
@@ -102,44 +98,17 @@ fn read(posted: &Posted) -> Result<NewOrder, Problem> {
         "market" => Some(Kind::Market),
         _ => None,
     };
-    if value("symbol").is_empty() {
-        mistake("symbol", "Security: choose one of the list.");
-    }
-    if side.is_none() {
-        mistake("side", "Choose to buy or to sell.");
-    }
-    if kind.is_none() {
-        mistake("kind", "Choose a limit order or a market order.");
-    }
-    let quantity = value("quantity").parse::<i64>();
-    if quantity.is_err() {
-        mistake("quantity", "Shares: must be a whole number from 1 to 1,000,000.");
-    }
-    let limit = match value("limit") {
-        "" => None,
-        text => match Cents::parse(text) {
-            Some(limit) => Some(limit),
-            None => {
-                mistake(
-                    "limit",
-                    "Limit: must be an amount such as 12.50, from $0.01 to $1,000,000.00.",
-                );
-                None
-            }
-        },
-    };
-    let day = value("good") == "day";
-    match (side, kind, quantity) {
-        (Some(side), Some(kind), Ok(quantity)) if mistakes.is_empty() => {
-            Ok(NewOrder { id, symbol: value("symbol").into(), side, kind, quantity, limit, day })
-        }
-        _ => {
-            let why = "Some of its fields are not filled in as they must be.";
-            let remedy = "Correct the fields that are marked, and send the order again.";
-            let problem = Problem::new(422, "Please correct the order", why, remedy);
-            Err(Problem { mistakes, ..problem })
-        }
-    }
+    // What is no number and no amount is out of range, and the application tier says so.
+    let limit = Some(value("limit")).filter(|text| !text.is_empty());
+    Ok(NewOrder {
+        id,
+        symbol: value("symbol").into(),
+        side,
+        kind,
+        quantity: value("quantity").parse().unwrap_or_default(),
+        limit: limit.map(|text| Cents::parse(text).unwrap_or_default()),
+        day: value("good") == "day",
+    })
 }
 
 fn fields(
