@@ -69,18 +69,7 @@ impl Options {
                 Self::MOST_EXTRA_CPU
             )));
         }
-        match &self.database {
-            Some(url) => Location::parse(url),
-            None => {
-                std::fs::create_dir_all(&self.data).map_err(|error| {
-                    Error::Operator(format!(
-                        "data folder {}: cannot be made ({error}); choose another with --data",
-                        self.data.display()
-                    ))
-                })?;
-                Ok(Location::Sqlite(self.data.join("auction.db")))
-            }
-        }
+        Location::of_site(self.database.as_deref(), &self.data, "auction.db")
     }
 }
 

@@ -18,6 +18,7 @@
 use crate::search_index;
 use tidegate_sitekit::Result;
 use tidegate_sitekit::database::{self, Connection, Dialect, notes, tables};
+use tidegate_sitekit::population;
 
 /// Kind of the site, as a note in its database.
 const KIND: &str = "auction";
@@ -114,10 +115,9 @@ CREATE INDEX comments_to ON comments (to_user_id, id);
 CREATE INDEX buy_now_buyer ON buy_now (buyer_id, date);
 ";
 
-/// Creates the tables, without indexes.
-pub async fn create_tables(connection: &mut Connection) -> database::Result<()> {
-    tables::create(connection, TABLE_TEXTS).await?;
-    tables::create(connection, FORMS_TEXT).await
+/// Begins a population: the tables, without indexes, in place of those that exist.
+pub async fn begin(connection: &mut Connection) -> database::Result<()> {
+    population::begin(connection, (KIND, VERSION), &TABLES, &[TABLE_TEXTS, FORMS_TEXT]).await
 }
 
 /// Brings a database of the version before up to date, in one transaction.
@@ -150,11 +150,6 @@ pub async fn create_indexes(connection: &mut Connection) -> database::Result<()>
     Ok(())
 }
 
-/// Drops the site's tables that exist.
-pub async fn drop_tables(connection: &mut Connection) -> database::Result<()> {
-    tables::drop_all(connection, &TABLES).await
-}
-
 /// State of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
@@ -183,9 +178,4 @@ pub async fn look(connection: &mut Connection, place: &str) -> Result<Found> {
         Some("ready") => Ok(Found::Ready),
         _ => Ok(Found::Unfinished),
     }
-}
-
-/// Creates the table of notes with the kind and version of the database.
-pub async fn create_notes(connection: &mut Connection) -> database::Result<()> {
-    notes::create(connection, KIND, VERSION).await
 }

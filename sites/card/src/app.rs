@@ -12,7 +12,7 @@ use crate::merchants::Merchants;
 use crate::options::Limits;
 use tidegate_sitekit::database::Database;
 use tidegate_sitekit::login_limit::LoginLimit;
-use tidegate_sitekit::{Error, Result};
+use tidegate_sitekit::{Result, random};
 
 /// The state of one core.
 #[derive(Clone, Debug)]
@@ -90,10 +90,7 @@ impl std::ops::Deref for App {
 /// # Errors
 /// The system has no random bytes.
 pub fn new_id(prefix: &str) -> Result<String> {
-    let mut bytes = [0; 16];
-    aws_lc_rs::rand::fill(&mut bytes)
-        .map_err(|_| Error::Internal("the system has no random bytes".into()))?;
-    Ok(format!("{prefix}_{}", hex(&bytes)))
+    Ok(format!("{prefix}_{}", hex(&*random::bytes::<16>()?)))
 }
 
 /// Whether [`new_id`] makes such ids.

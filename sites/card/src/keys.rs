@@ -7,11 +7,11 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::hmac;
 use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use tidegate_sitekit::{Error, Result, private_file};
+use tidegate_sitekit::{Error, Result, private_file, random};
 
 /// Version of the file.
 const FORMAT: u32 = 1;
@@ -55,9 +55,7 @@ impl Keys {
     /// # Errors
     /// There is no randomness.
     pub fn generate() -> Result<Self> {
-        let mut key = Zeroizing::new([0; 32]);
-        aws_lc_rs::rand::fill(key.as_mut()).map_err(|_| no_randomness())?;
-        let fingerprint = Zeroizing::new(STANDARD.encode(key.as_ref()));
+        let fingerprint = Zeroizing::new(STANDARD.encode(&*random::bytes::<32>()?));
         let file = File { format: FORMAT, fingerprint, merchants: Vec::new() };
         Self::from_file(file).map_err(Error::Internal)
     }
@@ -73,9 +71,7 @@ impl Keys {
                 "merchant {merchant:?}: must be 1 to 32 small letters, digits and hyphens, such as brokerage"
             )));
         }
-        let mut random = Zeroizing::new([0; 32]);
-        aws_lc_rs::rand::fill(random.as_mut()).map_err(|_| no_randomness())?;
-        let text = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(random.as_ref());
+        let text = URL_SAFE_NO_PAD.encode(&*random::bytes::<32>()?);
         let key = Zeroizing::new(format!("{PREFIX}{text}"));
         let merchants = &mut self.file.merchants;
         let place = match merchants.iter().position(|it| it.name == merchant) {
@@ -134,11 +130,8 @@ impl Keys {
         let text = private_file::read_at_most(MOST_FILE, path).map_err(|reason| {
             wrong(if path.exists() { reason } else { format!("{reason}; {make}") })
         })?;
-        // The parser's own message may repeat a secret.
-        let file: File = serde_json::from_slice(&text).map_err(|error| {
-            let (line, column) = (error.line(), error.column());
-            wrong(format!("is no file of keys (line {line}, column {column}); {make}"))
-        })?;
+        let file: File =
+            private_file::parse_json(&text).map_err(|reason| wrong(format!("{reason}; {make}")))?;
         Self::from_file(file).map_err(wrong)
     }
 
@@ -147,10 +140,7 @@ impl Keys {
     /// # Errors
     /// It cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let text = serde_json::to_vec_pretty(&self.file)
-            .map(Zeroizing::new)
-            .map_err(|error| Error::Internal(error.to_string()))?;
-        private_file::replace(path, &text)
+        private_file::replace_json(path, &self.file)
             .map_err(|error| Error::Operator(format!("--keys {}: {error}", path.display())))
     }
 
@@ -193,10 +183,6 @@ fn is_name(text: &str) -> bool {
 
 fn hash(key: &str) -> String {
     STANDARD.encode(digest(&SHA256, key.as_bytes()))
-}
-
-fn no_randomness() -> Error {
-    Error::Internal("the system has no random bytes".into())
 }
 
 #[cfg(test)]

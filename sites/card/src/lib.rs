@@ -17,7 +17,6 @@ mod amount;
 mod api;
 mod app;
 mod background;
-mod backoff;
 mod checkout;
 pub mod client;
 mod clock;
@@ -40,7 +39,6 @@ mod webhooks;
 
 pub use address::read as read_url;
 pub use amount::{Currency, MOST as MOST_AMOUNT};
-pub use backoff::Backoff;
 pub use clock::Clock;
 pub use details::{Card, Cvc, Expiry};
 pub use issuer::{Behaviour, DeclineCode, TEST_CARDS, TestCard};

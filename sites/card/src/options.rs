@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::backoff::Backoff;
 use crate::issuer;
-use tidegate_sitekit::database::Location;
+use tidegate_sitekit::backoff::Backoff;
+use tidegate_sitekit::database::{Location, make_folder};
 use tidegate_sitekit::tls::Tls;
 use tidegate_sitekit::{Error, Result};
 
@@ -129,16 +129,9 @@ impl Options {
                 "--slow-card-seconds: must be at most 3600; try 20".into(),
             ));
         }
-        std::fs::create_dir_all(&self.data).map_err(|error| {
-            Error::Operator(format!(
-                "data folder {}: cannot be made ({error}); choose another with --data",
-                self.data.display()
-            ))
-        })?;
-        match &self.database {
-            Some(url) => Location::parse(url),
-            None => Ok(Location::Sqlite(self.data.join("card.db"))),
-        }
+        // Keys and certificates are there as well.
+        make_folder(&self.data)?;
+        Location::of_site(self.database.as_deref(), &self.data, "card.db")
     }
 }
 

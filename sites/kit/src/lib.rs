@@ -6,6 +6,7 @@
 //! limit of guesses, signed tokens, the memory of received messages, parts of pages and
 //! populations, and the [`link`]s between the tiers of a site. It names no site.
 
+pub mod backoff;
 pub mod database;
 mod error;
 pub mod link;
@@ -16,6 +17,7 @@ pub mod pem;
 pub mod population;
 pub mod private_file;
 pub mod problem;
+pub mod random;
 pub mod replay;
 pub mod self_signed;
 pub mod server;

@@ -6,6 +6,8 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use zeroize::Zeroizing;
 
 use crate::{Error, Result};
@@ -99,6 +101,29 @@ pub fn replace(path: &Path, content: &[u8]) -> Result<()> {
     std::fs::rename(beside, path).map_err(|error| {
         let _ = std::fs::remove_file(beside);
         Error::Operator(format!("cannot replace {}: {error}", path.display()))
+    })
+}
+
+/// The same with a value as JSON.
+///
+/// # Errors
+/// It cannot be written: an error for the operator.
+pub fn replace_json(path: &Path, value: &impl Serialize) -> Result<()> {
+    let mut text = serde_json::to_vec_pretty(value)
+        .map(Zeroizing::new)
+        .map_err(|error| Error::Internal(error.to_string()))?;
+    text.push(b'\n');
+    replace(path, &text)
+}
+
+/// Parses the JSON of a file of keys.
+///
+/// # Errors
+/// The reason. It repeats nothing of the file, whose values are secrets.
+pub fn parse_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(text).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        format!("is no file of keys (line {line}, column {column})")
     })
 }
 

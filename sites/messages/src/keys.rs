@@ -103,10 +103,7 @@ impl Keys {
     /// # Errors
     /// It cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let text = serde_json::to_vec_pretty(&self.file)
-            .map(Zeroizing::new)
-            .map_err(|error| Error::Internal(error.to_string()))?;
-        private_file::replace(path, &text)
+        private_file::replace_json(path, &self.file)
     }
 
     /// Reads the keys of this party from a file.

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use crate::common::{Over, PATIENCE, Running, Text, curl, tidegate};
 use tidegate_card::client::{Client, Error, Form, Key, Patience};
-use tidegate_card::{Backoff, Currency, Payment, TEST_CARDS};
+use tidegate_card::{Currency, Payment, TEST_CARDS};
+use tidegate_sitekit::backoff::Backoff;
 use tidegate_sitekit::database::{Database, Location};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 

@@ -18,9 +18,9 @@ pub use plan::Plan;
 
 use super::catalogue::{CATEGORIES, CATEGORY_COUNT, REGION_COUNT, REGIONS};
 use super::schema;
-use tidegate_sitekit::database::{Connection, Dialect, notes};
+use tidegate_sitekit::database::{Connection, notes};
 use tidegate_sitekit::password::PasswordCost;
-use tidegate_sitekit::population::{Batch, Hashing, Secret};
+use tidegate_sitekit::population::{Batch, Hashing, Secret, finish};
 use tidegate_sitekit::{Error, Result};
 
 /// People hashed and written at once.
@@ -36,17 +36,7 @@ pub async fn populate(
     cost: PasswordCost,
     now: i64,
 ) -> Result<()> {
-    schema::drop_tables(connection).await?;
-    if connection.dialect() == Dialect::Sqlite {
-        // Returns the space that an interrupted population had used.
-        connection.script("VACUUM".into()).await?;
-    }
-    schema::create_notes(connection).await?;
-    schema::create_tables(connection).await?;
-    if connection.dialect() == Dialect::Sqlite {
-        // An interrupted population is discarded, so no write has to be durable.
-        connection.script("PRAGMA synchronous = OFF".into()).await?;
-    }
+    schema::begin(connection).await?;
     let mut writer = Writer::new(connection, plan, cost, now);
     writer.begin().await?;
     writer.catalogue().await?;
@@ -60,23 +50,8 @@ pub async fn populate(
     let connection = writer.connection;
     let (scale, seed) = (plan.scale.to_string(), plan.seed.to_string());
     let (users, now) = (plan.users().to_string(), now.to_string());
-    connection.run("BEGIN", &[]).await?;
-    for (name, value) in [
-        ("scale", scale),
-        ("seed", seed),
-        ("users", users),
-        ("last_seen", now),
-        ("state", "ready".into()),
-    ] {
-        notes::write(connection, name, &value).await?;
-    }
-    connection.run("COMMIT", &[]).await?;
-    if connection.dialect() == Dialect::Sqlite {
-        connection
-            .script("PRAGMA synchronous = NORMAL; PRAGMA wal_checkpoint(TRUNCATE)".into())
-            .await?;
-    }
-    Ok(())
+    let noted = [("scale", scale), ("seed", seed), ("users", users), ("last_seen", now)];
+    Ok(finish(connection, &noted).await?)
 }
 
 impl Writer<'_> {

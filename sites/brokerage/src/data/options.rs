@@ -54,17 +54,6 @@ impl Options {
                 Self::CUSTOMERS
             )));
         }
-        match &self.database {
-            Some(url) => Location::parse(url),
-            None => {
-                std::fs::create_dir_all(&self.data).map_err(|error| {
-                    Error::Operator(format!(
-                        "data folder {}: cannot be made ({error}); choose another with --data",
-                        self.data.display()
-                    ))
-                })?;
-                Ok(Location::Sqlite(self.data.join("brokerage.db")))
-            }
-        }
+        Location::of_site(self.database.as_deref(), &self.data, "brokerage.db")
     }
 }

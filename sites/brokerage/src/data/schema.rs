@@ -18,6 +18,7 @@
 
 use tidegate_sitekit::Result;
 use tidegate_sitekit::database::{self, Connection, Dialect, notes, tables};
+use tidegate_sitekit::population;
 
 /// Kind of the site, as a note in its database.
 const KIND: &str = "brokerage";
@@ -130,10 +131,9 @@ CREATE INDEX sessions_customer ON sessions (customer, created);
 CREATE INDEX sessions_seen ON sessions (seen);
 ";
 
-/// Creates the tables, without indexes, in a database without them.
-pub async fn create_tables(connection: &mut Connection) -> database::Result<()> {
-    notes::create(connection, KIND, VERSION).await?;
-    tables::create(connection, TABLE_TEXTS).await
+/// Begins a population: the tables, without indexes, in place of those that exist.
+pub async fn begin(connection: &mut Connection) -> database::Result<()> {
+    population::begin(connection, (KIND, VERSION), &TABLES, &[TABLE_TEXTS]).await
 }
 
 /// Creates the indexes, and has PostgreSQL set its counters and analyse its data.
@@ -144,11 +144,6 @@ pub async fn create_indexes(connection: &mut Connection) -> database::Result<()>
         connection.script("ANALYZE".into()).await?;
     }
     Ok(())
-}
-
-/// Drops the tables that exist.
-pub async fn drop_tables(connection: &mut Connection) -> database::Result<()> {
-    tables::drop_all(connection, &TABLES).await
 }
 
 /// State of a database.

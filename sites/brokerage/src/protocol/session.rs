@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 
-use tidegate_sitekit::{Error, Result};
+use tidegate_sitekit::{Result, random};
 
 /// Bytes of a token and of a key.
 const BYTES: usize = 32;
@@ -33,10 +33,7 @@ impl SessionToken {
     /// # Errors
     /// There is no randomness.
     pub fn random() -> Result<Self> {
-        let mut bytes = [0; BYTES];
-        aws_lc_rs::rand::fill(&mut bytes)
-            .map_err(|_| Error::Internal("the system has no random bytes".into()))?;
-        Ok(Self(URL_SAFE_NO_PAD.encode(bytes)))
+        Ok(Self(URL_SAFE_NO_PAD.encode(random::bytes::<BYTES>()?)))
     }
 
     /// As text.

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use aws_lc_rs::hmac;
 use tidegate_brokerage::app::CardOptions;
-use tidegate_card::{Backoff, Keys, Limits, Site, WebhookSecret};
+use tidegate_card::{Keys, Limits, Site, WebhookSecret};
+use tidegate_sitekit::backoff::Backoff;
 
 use crate::browser::{Answer, Browser, between, hidden};
 use crate::world::{Customer, Setup, World, wait_until};

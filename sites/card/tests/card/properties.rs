@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use tidegate_card::client::{Client, Error, Key, Patience};
-use tidegate_card::{Backoff, Movement, Payment};
+use tidegate_card::{Movement, Payment};
+use tidegate_sitekit::backoff::Backoff;
 use tokio::sync::watch;
 
 use crate::postgres;

@@ -1,7 +1,7 @@
 //! Where a database is, and how a connection to it is opened.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use sqlx::postgres::PgConnectOptions;
@@ -48,6 +48,19 @@ impl Location {
         Err(Error::Operator(format!(
             "database: {scheme:?} is not a known kind of database; use postgres://… or sqlite:FILE"
         )))
+    }
+
+    /// The database of a site: that of the URL, or a SQLite file of this name in the folder of
+    /// its data, which is made.
+    ///
+    /// # Errors
+    /// The URL is none, or the folder cannot be made: errors for the operator.
+    pub fn of_site(url: Option<&str>, data: &Path, file: &str) -> Result<Self> {
+        if let Some(url) = url {
+            return Self::parse(url);
+        }
+        make_folder(data)?;
+        Ok(Self::Sqlite(data.join(file)))
     }
 
     /// Its SQL dialect.
@@ -144,6 +157,19 @@ impl fmt::Debug for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")
     }
+}
+
+/// Makes the folder of a site's data.
+///
+/// # Errors
+/// It cannot be made: an error for the operator.
+pub fn make_folder(data: &Path) -> Result<()> {
+    std::fs::create_dir_all(data).map_err(|error| {
+        Error::Operator(format!(
+            "data folder {}: cannot be made ({error}); choose another with --data",
+            data.display()
+        ))
+    })
 }
 
 #[cfg(test)]

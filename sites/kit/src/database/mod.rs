@@ -21,7 +21,7 @@ pub mod tables;
 
 pub use connection::{Connection, Dialect};
 pub use error::{Error, Result};
-pub use location::Location;
+pub use location::{Location, make_folder};
 pub use pool::{Database, LockingSql, Transaction};
 pub use postgres::Postgres;
 pub use record::{Columns, Fields, Record, Value};

@@ -7,9 +7,11 @@ mod hashing;
 mod lock;
 mod names;
 mod random;
+mod writing;
 
 pub use batch::Batch;
 pub use hashing::{Hashing, Secret};
 pub use lock::Lock;
 pub use names::{FIRST_NAMES, LAST_NAMES};
 pub use random::Random;
+pub use writing::{begin, finish};

@@ -16,7 +16,8 @@ use crate::protocol::deposits::back::{
 use crate::protocol::{DepositReason, DepositState};
 use crate::rpc::call;
 use tidegate_card::client::{Client as CardClient, Entry, Form, Outcome, Patience, Step, perform};
-use tidegate_card::{Backoff, Currency, Payment};
+use tidegate_card::{Currency, Payment};
+use tidegate_sitekit::backoff::Backoff;
 use tidegate_sitekit::link::Client;
 use tidegate_sitekit::throttle::Causes;
 use tidegate_sitekit::when;

@@ -17,8 +17,8 @@ use super::schema;
 use super::store::cash::{MARKET, OUTSIDE};
 use crate::protocol::back::Right;
 use crate::securities;
-use tidegate_sitekit::database::{Connection, Dialect, notes};
-use tidegate_sitekit::population::{Batch, Hashing, Secret};
+use tidegate_sitekit::database::{Connection, notes};
+use tidegate_sitekit::population::{Batch, Hashing, Secret, finish};
 use tidegate_sitekit::{Error, Result};
 
 use customer::{Ledger, Life};
@@ -68,17 +68,7 @@ pub async fn populate(
     hashing: Hashing,
     now: i64,
 ) -> Result<()> {
-    schema::drop_tables(connection).await?;
-    let embedded = connection.dialect() == Dialect::Sqlite;
-    if embedded {
-        // Returns the space that an interrupted population had used.
-        connection.script("VACUUM".into()).await?;
-    }
-    schema::create_tables(connection).await?;
-    if embedded {
-        // An interrupted population is discarded, so no write has to be durable.
-        connection.script("PRAGMA synchronous = OFF".into()).await?;
-    }
+    schema::begin(connection).await?;
     // The bar is hidden where standard error is not a terminal.
     let bar = ProgressBar::new(u64::try_from(plan.customers).unwrap_or(0));
     let style = "{msg:>18} [{bar:32}] {human_pos} of {human_len}, {eta} left";
@@ -93,21 +83,8 @@ pub async fn populate(
     bar.set_message("building indexes");
     schema::create_indexes(connection).await?;
     bar.finish_and_clear();
-    connection.run("BEGIN", &[]).await?;
-    for (name, value) in [
-        ("customers", plan.customers.to_string()),
-        ("seed", plan.seed.to_string()),
-        ("state", "ready".into()),
-    ] {
-        notes::write(connection, name, &value).await?;
-    }
-    connection.run("COMMIT", &[]).await?;
-    if embedded {
-        connection
-            .script("PRAGMA synchronous = NORMAL; PRAGMA wal_checkpoint(TRUNCATE)".into())
-            .await?;
-    }
-    Ok(())
+    let noted = [("customers", plan.customers.to_string()), ("seed", plan.seed.to_string())];
+    Ok(finish(connection, &noted).await?)
 }
 
 /// Securities, their first prices, and what the feed and the leases begin with.

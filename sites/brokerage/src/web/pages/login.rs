@@ -5,8 +5,8 @@ use axum::response::{IntoResponse, Response};
 
 use super::account;
 use crate::error::Error;
-use crate::protocol::front::{SignIn, SignedIn};
 use crate::protocol::Problem;
+use crate::protocol::front::{SignIn, SignedIn};
 use crate::web::failure::Failure;
 use crate::web::layout::Page;
 use crate::web::session::{self, Arrival};

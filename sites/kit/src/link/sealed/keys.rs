@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::envelope::{Direction, SENDER};
-use crate::{Error, Result, private_file};
+use crate::{Error, Result, private_file, random};
 
 /// Version of the file.
 const FORMAT: u32 = 1;
@@ -109,9 +109,7 @@ impl KeyRing {
     /// `name` is no name of a key or is there already, the ring is full, or there is no
     /// randomness.
     pub fn add(&mut self, name: &str, cipher: Cipher) -> Result<()> {
-        let mut secret = Zeroizing::new([0; SECRET]);
-        aws_lc_rs::rand::fill(secret.as_mut())
-            .map_err(|_| Error::Internal("the system has no random bytes".into()))?;
+        let secret = random::bytes()?;
         self.keys.push(Key { name: name.into(), cipher, secret });
         self.check().map_err(Error::Operator)
     }
@@ -127,11 +125,7 @@ impl KeyRing {
             secret: Zeroizing::new(STANDARD.encode(key.secret.as_ref())),
         };
         let file = File { format: FORMAT, keys: self.keys.iter().map(entry).collect() };
-        let mut text = serde_json::to_vec_pretty(&file)
-            .map(Zeroizing::new)
-            .map_err(|error| Error::Internal(error.to_string()))?;
-        text.push(b'\n');
-        private_file::replace(path, &text)
+        private_file::replace_json(path, &file)
     }
 
     /// Reads the keys from a file.
