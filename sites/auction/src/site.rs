@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use tidegate_sitekit::log_once;
 
 use tidegate_trace::Tracing;
 
@@ -16,7 +17,6 @@ use tidegate_sitekit::database::Database;
 use tidegate_sitekit::login_limit::LoginLimit;
 use tidegate_sitekit::password::Hasher;
 use tidegate_sitekit::server::{Peers, Server, Service, available_cores};
-use tidegate_sitekit::throttle::Causes;
 use tidegate_sitekit::when;
 use tidegate_sitekit::{Error, Result};
 
@@ -24,8 +24,6 @@ use tidegate_sitekit::{Error, Result};
 const CLOSING: Duration = Duration::from_secs(2);
 /// How often the time is noted at which the site was running, in closings.
 const NOTED: u32 = 10;
-/// Causes that were logged: an outage repeats one with each attempt.
-static FAILURES: Causes = Causes::new();
 
 /// A running auction site.
 #[derive(Debug)]
@@ -124,10 +122,8 @@ async fn close_auctions(database: Database) {
             }
             Result::<()>::Ok(())
         };
-        if let Err(error) = closed.await
-            && let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now())
-        {
-            tracing::warn!(%error, left_out, "auctions could not be closed; trying again");
+        if let Err(error) = closed.await {
+            log_once!(warn by &error.to_string(), %error, "auctions could not be closed; trying again");
         }
         turn = turn.wrapping_add(1);
         tokio::time::sleep(CLOSING).await;

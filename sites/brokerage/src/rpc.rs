@@ -1,6 +1,7 @@
 //! Operations over a link: typed calls, and answers to them.
 
-use std::time::Instant;
+use tidegate_sitekit::log_once;
+use tidegate_sitekit::log_seldom;
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -10,11 +11,6 @@ use serde::de::DeserializeOwned;
 use crate::error::{Error, Result};
 use crate::protocol::{GetHealth, Health, Operation, Outage, Problem};
 use tidegate_sitekit::link::{Client, Reply};
-use tidegate_sitekit::throttle::{Causes, Throttle};
-
-/// What was logged: a cause lasts for many requests.
-static FAILURES: Causes = Causes::new();
-static UNREADABLE: Throttle = Throttle::new();
 
 /// Calls the next tier.
 ///
@@ -62,10 +58,7 @@ pub async fn answer<O: Operation, F: Future<Output = Result<O::Answer>> + Send>(
         Ok(answer) => reply(StatusCode::OK, &answer),
         Err(Error::Refused(problem)) => refused(&problem),
         Err(Error::Outage(outage)) => {
-            if let Some(left_out) = FAILURES.allows(&outage.cause, Instant::now()) {
-                let cause = &outage.cause;
-                tracing::error!(operation = O::NAME, cause, left_out, "an operation failed");
-            }
+            log_once!(error by &outage.cause, operation = O::NAME, cause = outage.cause, "an operation failed");
             failed(&outage)
         }
     }
@@ -74,9 +67,7 @@ pub async fn answer<O: Operation, F: Future<Output = Result<O::Answer>> + Send>(
 fn read<T: DeserializeOwned + Operation>(body: &Bytes) -> std::result::Result<T, Problem> {
     serde_json::from_slice(body).map_err(|error| {
         let why = format!("The request of {} is not of its schema: {error}.", T::NAME);
-        if let Some(left_out) = UNREADABLE.allows(Instant::now()) {
-            tracing::warn!(left_out, "{why}");
-        }
+        log_seldom!(warn, "{why}");
         let remedy = "Send what the protocol says; are both tiers of one version?";
         Problem::new(400, "The request cannot be read", why, remedy)
     })
@@ -113,10 +104,8 @@ pub async fn health_through(own: &str, client: &Client) -> Health {
     let next = match call(client, &GetHealth {}).await {
         Ok(next) => next,
         Err(error) => {
-            if let Error::Outage(outage) = &error
-                && let Some(left_out) = FAILURES.allows(&outage.cause, Instant::now())
-            {
-                tracing::warn!(cause = outage.cause, left_out, "the next tier is not well");
+            if let Error::Outage(outage) = &error {
+                log_once!(warn by &outage.cause, cause = outage.cause, "the next tier is not well");
             }
             Health { tier: client.next().into(), ok: false, next: None }
         }

@@ -1,6 +1,7 @@
 //! What runs beside the requests: due payments, webhooks, and forgetting.
 
 use std::time::Duration;
+use tidegate_sitekit::log_once;
 
 use tokio::time::{Instant, sleep};
 
@@ -10,7 +11,6 @@ use crate::operations::change_by_themselves;
 use crate::store::{deliveries, merchants};
 use crate::webhooks::deliver;
 use tidegate_sitekit::Result;
-use tidegate_sitekit::throttle::Causes;
 
 /// How often payments that are due are looked for, at least: another process may have made
 /// one.
@@ -19,8 +19,6 @@ const SWEEP: Duration = Duration::from_millis(500);
 const FORGET: Duration = Duration::from_secs(60);
 /// Rows that are forgotten in one transaction.
 const AT_ONCE: i64 = 500;
-/// Causes that were logged: an outage repeats one with each attempt.
-static FAILURES: Causes = Causes::new();
 
 /// Runs until it is dropped.
 pub async fn run(app: App, http: Http) {
@@ -37,11 +35,7 @@ async fn sweep(app: App) {
                 SWEEP.min(Duration::from_millis(u64::try_from(wait).unwrap_or(0)))
             }
             Err(error) => {
-                if let Some(left_out) =
-                    FAILURES.allows(&error.to_string(), Instant::now().into_std())
-                {
-                    tracing::warn!(%error, left_out, "due payments wait for the next turn");
-                }
+                log_once!(warn by &error.to_string(), %error, "due payments wait for the next turn");
                 SWEEP
             }
         };
@@ -55,10 +49,8 @@ async fn sweep(app: App) {
 async fn forget(app: App) {
     loop {
         let begun = Instant::now();
-        if let Err(error) = forget_once(&app).await
-            && let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now().into_std())
-        {
-            tracing::warn!(%error, left_out, "what is old could not be forgotten; trying again");
+        if let Err(error) = forget_once(&app).await {
+            log_once!(warn by &error.to_string(), %error, "what is old could not be forgotten; trying again");
         }
         sleep(FORGET.saturating_sub(begun.elapsed())).await;
     }

@@ -88,6 +88,29 @@ impl Causes {
     }
 }
 
+/// Logs an event once in ten seconds for each cause, with how often it was left out before:
+/// `log_once!(warn by &cause, cause, "tiers do not answer")`. Each place counts by itself.
+#[macro_export]
+macro_rules! log_once {
+    ($level:ident by $cause:expr, $($event:tt)+) => {{
+        static LOGGED: $crate::throttle::Causes = $crate::throttle::Causes::new();
+        if let Some(left_out) = LOGGED.allows($cause, ::std::time::Instant::now()) {
+            tracing::$level!(left_out, $($event)+);
+        }
+    }};
+}
+
+/// Logs an event of this place once in a second, with how often it was left out before.
+#[macro_export]
+macro_rules! log_seldom {
+    ($level:ident, $($event:tt)+) => {{
+        static LOGGED: $crate::throttle::Throttle = $crate::throttle::Throttle::new();
+        if let Some(left_out) = LOGGED.allows(::std::time::Instant::now()) {
+            tracing::$level!(left_out, $($event)+);
+        }
+    }};
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tidegate_sitekit::log_once;
 
 use axum::Router;
 use axum::body::Body;
@@ -20,7 +21,6 @@ use crate::message::now_ms;
 use crate::refused::Refused;
 use crate::wire::{Scene, only};
 use tidegate_sitekit::Result;
-use tidegate_sitekit::throttle::Causes;
 
 /// Path of the messages.
 pub const PATH: &str = "/messages";
@@ -28,8 +28,6 @@ pub const PATH: &str = "/messages";
 pub(super) const REFUSAL: &str = "refused\n";
 /// Deadline for the body of a message.
 const BODY_DEADLINE: Duration = Duration::from_secs(10);
-/// Causes that were logged: one repeats with each message.
-static FAILURES: Causes = Causes::new();
 
 /// How many messages were answered, and refused by reason.
 #[derive(Debug, Default)]
@@ -76,9 +74,7 @@ async fn answer(State(app): State<Arc<App>>, request: Request) -> Response {
     };
     match accepted.await {
         Ok(message) => app.answer(&message, &parts).unwrap_or_else(|error| {
-            if let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now()) {
-                tracing::error!(%error, left_out, "a message could not be answered");
-            }
+            log_once!(error by &error.to_string(), %error, "a message could not be answered");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }),
         Err(reason) => {

@@ -1,16 +1,12 @@
 //! Error pages: what failed, why, and what the user can do.
 
-use std::time::Instant;
+use tidegate_sitekit::log_once;
 
 use axum::response::{IntoResponse, Response};
 use maud::html;
 
 use super::layout::{Crumb, Page};
-use tidegate_sitekit::throttle::Causes;
 use tidegate_sitekit::{Error, Problem};
-
-/// Causes that were logged: an outage causes one with each request.
-static FAILURES: Causes = Causes::new();
 
 /// An error as a response.
 #[derive(Debug)]
@@ -49,15 +45,11 @@ impl IntoResponse for Failure {
         let problem = match self.0 {
             Error::Client(problem) => problem,
             Error::Database(error) => {
-                if let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now()) {
-                    tracing::error!(%error, left_out, "the database failed");
-                }
+                log_once!(error by &error.to_string(), %error, "the database failed");
                 ours(503)
             }
             Error::Operator(error) | Error::Internal(error) => {
-                if let Some(left_out) = FAILURES.allows(&error, Instant::now()) {
-                    tracing::error!(error, left_out, "a request failed");
-                }
+                log_once!(error by &error, error, "a request failed");
                 ours(500)
             }
         };

@@ -1,6 +1,7 @@
 //! Deposits as customers make and see them, and what webhooks tell of them.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tidegate_sitekit::log_seldom;
 
 use super::deposits::{Processor, seen};
 use super::service::App;
@@ -15,7 +16,6 @@ use crate::protocol::{Deposit, DepositState, Done, Mistake, Problem, SessionKey}
 use crate::rpc::call;
 use tidegate_card::{Currency, is_reference};
 use tidegate_sitekit::money::Cents;
-use tidegate_sitekit::throttle::Throttle;
 
 /// Least and most of a deposit.
 const LEAST: Cents = Cents(100);
@@ -24,9 +24,6 @@ const MOST: Cents = Cents(1_000_000);
 const PAGE: i64 = 20;
 /// After how long the worker takes up what a customer waits for.
 const DUE_IN: Duration = Duration::from_secs(4);
-
-/// Events of payments that are not ours were logged.
-static FOREIGN: Throttle = Throttle::new();
 
 impl App {
     /// The customer's deposits.
@@ -146,9 +143,7 @@ impl App {
 
 /// Other sites may have the same account at the processor.
 fn foreign(reference: &str) {
-    if let Some(left_out) = FOREIGN.allows(Instant::now()) {
-        tracing::info!(reference, left_out, "an event tells of no deposit of ours");
-    }
+    log_seldom!(info, reference, "an event tells of no deposit of ours");
 }
 
 /// A name for a payment that is unique for ever, and for all brokerages of the processor. Its

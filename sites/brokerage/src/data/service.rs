@@ -1,6 +1,7 @@
 //! The data tier as a service: a table of its operations, each a function of the store.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tidegate_sitekit::log_seldom;
 
 use bytes::Bytes;
 
@@ -26,13 +27,10 @@ use crate::tier::{APP, DATA, Running};
 use tidegate_sitekit::database::Database;
 use tidegate_sitekit::link::{self, Reply, ServerSide};
 use tidegate_sitekit::server::{BackgroundTask, Peers, Server, Service, available_cores};
-use tidegate_sitekit::throttle::Throttle;
 use tidegate_sitekit::when;
 
 /// How often sessions that are over, and old events, are forgotten.
 const FORGETTING: Duration = Duration::from_secs(60);
-/// That the database does not answer was logged: whoever asks for `/healthz` causes it.
-static SILENT: Throttle = Throttle::new();
 
 /// Prepares the database, as [`prepare`] does, and starts the data tier.
 ///
@@ -121,10 +119,9 @@ fn done(result: Result<()>) -> Result<Done> {
 impl Handler {
     async fn state(&self) -> Health {
         let answers = prices::recorded(&self.database).await;
-        if let Err(error) = &answers
-            && let Some(left_out) = SILENT.allows(Instant::now())
-        {
-            tracing::warn!(?error, left_out, "the database does not answer");
+        if let Err(error) = &answers {
+            // Whoever asks for `/healthz` causes it.
+            log_seldom!(warn, ?error, "the database does not answer");
         }
         Health { tier: DATA.into(), ok: answers.is_ok(), next: None }
     }

@@ -1,6 +1,8 @@
 //! Webhooks of the card processor: verified here, and handed to the application tier.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tidegate_sitekit::log_once;
+use tidegate_sitekit::log_seldom;
 
 use axum::Json;
 use axum::extract::{Request, State};
@@ -15,17 +17,12 @@ use super::site::Site;
 use crate::error::Error;
 use crate::protocol::deposits::front::TakeEvent;
 use tidegate_card::SIGNATURE;
-use tidegate_sitekit::throttle::{Causes, Throttle};
 use tidegate_sitekit::when;
 
 /// Most bytes of an event, with a hundred movements of its payment.
 const LARGEST: usize = 128 * 1024;
 /// How long an event may take to arrive.
 const SLOWEST: Duration = Duration::from_secs(10);
-
-/// What was logged: anybody may send what is no event of the processor.
-static REJECTED: Throttle = Throttle::new();
-static UNUSABLE: Causes = Causes::new();
 
 /// POST /card-events. Any status of success tells the processor not to send the event again.
 pub async fn receive(State(site): State<Site>, request: Request) -> Response {
@@ -46,9 +43,7 @@ pub async fn receive(State(site): State<Site>, request: Request) -> Response {
         Ok(_) => Json(json!({ "received": true })).into_response(),
         Err(Error::Refused(problem)) => {
             let why = problem.why.join(" ");
-            if let Some(left_out) = UNUSABLE.allows(&why, Instant::now()) {
-                tracing::error!(why, left_out, "an event of the card processor cannot be used");
-            }
+            log_once!(error by &why, why, "an event of the card processor cannot be used");
             let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::BAD_REQUEST);
             (status, Json(json!({ "error": problem.what }))).into_response()
         }
@@ -72,9 +67,8 @@ fn signature(headers: &HeaderMap) -> &str {
 }
 
 fn rejected(why: &str) -> Response {
-    if let Some(left_out) = REJECTED.allows(Instant::now()) {
-        tracing::warn!(why, left_out, "a webhook is rejected");
-    }
+    // Anybody may send what is no event of the processor.
+    log_seldom!(warn, why, "a webhook is rejected");
     (StatusCode::BAD_REQUEST, Json(json!({ "error": why }))).into_response()
 }
 

@@ -1,6 +1,6 @@
 //! Pages for what went wrong: what happened, why, and what to do.
 
-use std::time::Instant;
+use tidegate_sitekit::log_once;
 
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
@@ -11,7 +11,6 @@ use super::sign_in_form;
 use crate::error::Error;
 use crate::protocol::{Outage, Problem};
 use tidegate_sitekit::problem::set_retry_after;
-use tidegate_sitekit::throttle::Causes;
 
 /// An error as a response.
 #[derive(Debug)]
@@ -37,10 +36,7 @@ pub async fn not_allowed() -> Failure {
 
 /// Logs an outage, whose cause is for the operator alone: once while it lasts.
 pub fn log(outage: &Outage) {
-    static LOGGED: Causes = Causes::new();
-    if let Some(left_out) = LOGGED.allows(&outage.cause, Instant::now()) {
-        tracing::error!(cause = outage.cause, left_out, "a request failed");
-    }
+    log_once!(error by &outage.cause, cause = outage.cause, "a request failed");
 }
 
 impl IntoResponse for Failure {

@@ -1,6 +1,6 @@
 //! The session cookie, and where forms may come from.
 
-use std::time::Instant;
+use tidegate_sitekit::log_seldom;
 
 use axum::extract::{FromRequestParts, Request};
 use axum::middleware::Next;
@@ -13,7 +13,6 @@ use super::failure::Failure;
 use super::site::Site;
 use crate::error::Error;
 use crate::protocol::{Problem, SessionKey, SessionToken, signed_out};
-use tidegate_sitekit::throttle::Throttle;
 use tidegate_sitekit::web::form::Posted;
 use tidegate_sitekit::web::{client, origin};
 
@@ -137,10 +136,7 @@ pub async fn same_origin(request: Request, next: Next) -> Response {
 }
 
 fn log_refused(what: &str) {
-    static LOGGED: Throttle = Throttle::new();
-    if let Some(left_out) = LOGGED.allows(Instant::now()) {
-        tracing::warn!(left_out, "{what}");
-    }
+    log_seldom!(warn, "{what}");
 }
 
 #[cfg(test)]

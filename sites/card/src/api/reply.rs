@@ -1,6 +1,6 @@
 //! Answers to merchants.
 
-use std::time::Instant;
+use tidegate_sitekit::log_once;
 
 use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::http::{HeaderMap, StatusCode};
@@ -10,10 +10,6 @@ use crate::operations::Answer;
 use crate::resource::REPLAYED;
 use tidegate_sitekit::Error;
 use tidegate_sitekit::Problem;
-use tidegate_sitekit::throttle::Causes;
-
-/// What was logged: a cause lasts for many requests.
-static FAILURES: Causes = Causes::new();
 
 /// Headers of every answer.
 const HEADERS: [(HeaderName, HeaderValue); 3] = [
@@ -71,15 +67,11 @@ impl From<Error> for Reply {
                 Problem::coded(problem.status, "refused", problem.why.join(" "))
             }
             Error::Database(error) => {
-                if let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now()) {
-                    tracing::error!(%error, left_out, "the database failed");
-                }
+                log_once!(error by &error.to_string(), %error, "the database failed");
                 Problem::coded(503, "database_unavailable", text)
             }
             Error::Operator(error) | Error::Internal(error) => {
-                if let Some(left_out) = FAILURES.allows(&error, Instant::now()) {
-                    tracing::error!(error, left_out, "a request failed");
-                }
+                log_once!(error by &error, error, "a request failed");
                 Problem::coded(500, "internal_error", text)
             }
         };

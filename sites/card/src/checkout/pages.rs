@@ -1,6 +1,6 @@
 //! The pages: the form, and what has become of a payment.
 
-use std::time::Instant;
+use tidegate_sitekit::log_once;
 
 use axum::http::StatusCode;
 use maud::{Markup, html};
@@ -12,11 +12,7 @@ use crate::address;
 use crate::app::App;
 use crate::state::{Phase, Status};
 use crate::store::payments::Stored;
-use tidegate_sitekit::throttle::Causes;
 use tidegate_sitekit::{Error, Problem};
-
-/// What was logged: a cause lasts for many requests.
-static FAILURES: Causes = Causes::new();
 
 /// The page of a payment, whatever its state.
 pub fn of(app: &App, payment: &Stored) -> Page {
@@ -200,9 +196,7 @@ pub fn failure(error: &Error) -> Page {
             format!("{} {}", problem.sentences().join(" "), problem.remedy),
         ),
         error => {
-            if let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now()) {
-                tracing::error!(%error, left_out, "a card form failed");
-            }
+            log_once!(error by &error.to_string(), %error, "a card form failed");
             (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "Something went wrong on our side".to_owned(),

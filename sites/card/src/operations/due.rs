@@ -1,7 +1,7 @@
 //! What happens to payments by itself as time passes: issuers answer, customers do not come
 //! back, authorisations expire.
 
-use std::time::Instant;
+use tidegate_sitekit::log_once;
 
 use super::authorise::approved;
 use super::change::Change;
@@ -10,11 +10,7 @@ use crate::app::App;
 use crate::resource::Cancellation;
 use crate::state::Phase;
 use crate::store::payments::{self, Stored};
-use tidegate_sitekit::throttle::Causes;
 use tidegate_sitekit::{Error, Result};
-
-/// Causes that were logged: an outage repeats one with each attempt.
-static FAILURES: Causes = Causes::new();
 
 /// Changes the payments that are due, at most 100 at once; returns when the next one is, in
 /// milliseconds since 1970.
@@ -25,9 +21,7 @@ pub async fn change_by_themselves(app: &App) -> Result<i64> {
     let mut failed = Ok(());
     for payment in payments::due(app.database(), app.clock.now_ms()).await? {
         if let Err(error) = change_by_itself(app, &payment).await {
-            if let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now()) {
-                tracing::warn!(payment = payment.id, %error, left_out, "a payment that is due was left");
-            }
+            log_once!(warn by &error.to_string(), payment = payment.id, %error, "a payment that is due was left");
             failed = Err(error);
         }
     }

@@ -1,6 +1,6 @@
 //! One attempt to deliver an event.
 
-use std::time::Instant;
+use tidegate_sitekit::log_once;
 
 use bytes::Bytes;
 use http::Request;
@@ -12,14 +12,11 @@ use crate::http::Http;
 use crate::merchants::Webhook;
 use crate::signature::{SIGNATURE, sign};
 use crate::store::deliveries::{self, Delivery, DeliveryState};
-use tidegate_sitekit::throttle::Causes;
 
 /// Most bytes read of a merchant's answer, which is not looked at.
 const MOST_ANSWER: usize = 64 * 1024;
 /// Most characters kept of an error.
 const LONGEST_ERROR: usize = 200;
-/// Causes that were logged: an outage repeats one with each attempt.
-static FAILURES: Causes = Causes::new();
 
 /// Sends an event, and stores how that ended.
 pub async fn attempt(app: App, http: Http, webhook: Webhook, delivery: Delivery) {
@@ -32,11 +29,9 @@ pub async fn attempt(app: App, http: Http, webhook: Webhook, delivery: Delivery)
         DeliveryState::GivenUp => tracing::warn!(url, status, error, "a webhook was given up"),
     }
     let stored = deliveries::ended(app.database(), &delivery, state, retry).await;
-    if let Err(error) = stored
-        && let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now())
-    {
+    if let Err(error) = stored {
         // It is claimed for some time yet, and then delivered again: at least once.
-        tracing::warn!(%error, left_out, "how a delivery ended could not be stored");
+        log_once!(warn by &error.to_string(), %error, "how a delivery ended could not be stored");
     }
 }
 

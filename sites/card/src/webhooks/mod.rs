@@ -7,7 +7,8 @@
 
 mod attempt;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tidegate_sitekit::log_once;
 
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -18,7 +19,6 @@ use super::http::Http;
 use super::merchants::Webhook;
 use super::store::deliveries;
 use tidegate_sitekit::Result;
-use tidegate_sitekit::throttle::Causes;
 
 /// Deliveries to one webhook at once.
 const AT_ONCE: usize = 8;
@@ -27,8 +27,6 @@ const AT_ONCE: usize = 8;
 const LOOK: Duration = Duration::from_millis(500);
 /// After a claimed delivery's deadline, how long until it is taken for lost in a crash.
 const MARGIN: Duration = Duration::from_secs(20);
-/// Causes that were logged: an outage repeats one with each attempt.
-static FAILURES: Causes = Causes::new();
 
 /// Delivers the events of all merchants until it is dropped.
 pub async fn deliver(app: App, http: Http) {
@@ -51,9 +49,7 @@ async fn serve(app: App, http: Http, merchant: String, webhook: Webhook) {
         let claimed = match claim(&app, &merchant, &webhook, free).await {
             Ok(claimed) => claimed,
             Err(error) => {
-                if let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now()) {
-                    tracing::warn!(%error, left_out, "the outbox could not be read; trying again");
-                }
+                log_once!(warn by &error.to_string(), %error, "the outbox could not be read; trying again");
                 Vec::new()
             }
         };

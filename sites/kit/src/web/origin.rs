@@ -1,13 +1,12 @@
 //! Where forms come from: a form of another site is refused.
 
-use std::time::Instant;
+use crate::log_seldom;
 
 use axum::extract::Request;
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName};
 
 use crate::Problem;
-use crate::throttle::Throttle;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
@@ -16,13 +15,10 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// # Errors
 /// The browser says that it was.
 pub fn check(request: &Request) -> Result<(), Problem> {
-    static LOGGED: Throttle = Throttle::new();
     if request.method().is_safe() || !is_foreign(request.headers()) {
         return Ok(());
     }
-    if let Some(left_out) = LOGGED.allows(Instant::now()) {
-        tracing::warn!(left_out, "a form of another site is refused");
-    }
+    log_seldom!(warn, "a form of another site is refused");
     Err(Problem::new(
         403,
         "This form cannot be used",

@@ -1,7 +1,8 @@
 //! Carries entries of the outbox out at the card processor, and stores what becomes of them.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tidegate_sitekit::log_once;
 
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::timeout;
@@ -19,7 +20,6 @@ use tidegate_card::client::{Client as CardClient, Entry, Form, Outcome, Patience
 use tidegate_card::{Currency, Payment};
 use tidegate_sitekit::backoff::Backoff;
 use tidegate_sitekit::link::Client;
-use tidegate_sitekit::throttle::Causes;
 use tidegate_sitekit::when;
 
 /// Deadline of a call of the worker.
@@ -48,10 +48,6 @@ const GIVE_UP: i64 = 3600;
 /// After so many seconds a payment that the processor does not know is given up: a card form is
 /// open for a day.
 const UNKNOWN: i64 = 2 * 24 * 3600;
-
-/// Why steps are tried again, for the log: an outage meets many of them.
-static WAITING: Causes = Causes::new();
-static REFUSED: Causes = Causes::new();
 
 /// The card processor as one core calls it.
 #[derive(Clone)]
@@ -219,9 +215,7 @@ impl Processor {
     /// There was no answer that is certain.
     async fn unanswered(&self, wish: &Wish, why: &str) -> Result<()> {
         let cause = format!("card processor at {}: {why}", self.url);
-        if let Some(left_out) = WAITING.allows(&cause, Instant::now()) {
-            tracing::warn!(cause, left_out, "deposits wait and are tried again");
-        }
+        log_once!(warn by &cause, cause, "deposits wait and are tried again");
         if wish.step == DepositStep::Create && when::now() - wish.created > GIVE_UP {
             return self.fail(wish, DepositReason::NoAnswer).await;
         }
@@ -242,8 +236,6 @@ impl Processor {
 
     fn log_refused(&self, why: &str) {
         let cause = format!("card processor at {}: {why}", self.url);
-        if let Some(left_out) = REFUSED.allows(&cause, Instant::now()) {
-            tracing::error!(cause, left_out, "a deposit is not taken as it should be");
-        }
+        log_once!(error by &cause, cause, "a deposit is not taken as it should be");
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
+use tidegate_sitekit::log_once;
 
 use tokio::task::{self, JoinSet};
 use tokio::time::sleep;
@@ -13,7 +14,6 @@ use crate::protocol::back::{Right, TakeLease};
 use crate::protocol::deposits::back::ReadWishes;
 use crate::rpc::call;
 use tidegate_sitekit::link::Client;
-use tidegate_sitekit::throttle::Causes;
 
 /// Entries that are worked on at once: a processor that is slow holds up no more.
 const AT_ONCE: usize = 16;
@@ -22,9 +22,6 @@ const LOOK: Duration = Duration::from_millis(500);
 /// How long the lease lasts, and after how long it is renewed.
 const LEASE: Duration = Duration::from_secs(3);
 const RENEWED: Duration = Duration::from_secs(1);
-
-/// What was logged.
-static FAILING: Causes = Causes::new();
 
 /// The worker of this process.
 pub struct Worker {
@@ -122,7 +119,5 @@ fn log(error: &Error) {
         Error::Refused(problem) => format!("{}: {}", problem.what, problem.why.join(" ")),
         Error::Outage(outage) => outage.cause.clone(),
     };
-    if let Some(left_out) = FAILING.allows(&cause, Instant::now()) {
-        tracing::warn!(cause, left_out, "deposits wait for the data tier");
-    }
+    log_once!(warn by &cause, cause, "deposits wait for the data tier");
 }
