@@ -3,10 +3,77 @@
 
 use maud::{Markup, PreEscaped, html};
 
+use crate::Palette;
 use crate::bars::Bars;
-use crate::chart::{Chart, Size};
+use crate::chart::{Chart, Line, Scale, Size};
 use crate::stacked::StackedBars;
 use crate::svg::class;
+
+/// A line chart with its caption, which owns what it shows. Its marks are at every point, and the
+/// values at an x are shown where the pointer is.
+#[derive(Default)]
+pub struct Figure {
+    /// Short name, also of its file.
+    pub id: &'static str,
+    /// Its title.
+    pub title: String,
+    /// A sentence below the title.
+    pub note: String,
+    /// See [`Chart::lines`].
+    pub lines: Vec<Line>,
+    /// See [`Chart::x_label`].
+    pub x_label: String,
+    /// See [`Chart::x_ticks`].
+    pub x_ticks: Vec<f64>,
+    /// See [`Chart::x_tick`].
+    pub x_tick: Option<fn(f64) -> String>,
+    /// See [`Chart::y_unit`].
+    pub y_unit: String,
+    /// See [`Chart::scale`].
+    pub scale: Scale,
+    /// See [`Chart::reference`].
+    pub reference: Option<(f64, String)>,
+    /// A span of the x axis that is shaded.
+    pub band: Option<(f64, f64)>,
+    /// Lines have no marks where one has more points than this; 0: any number.
+    pub most_marks: usize,
+    /// See [`Chart::unmarked`].
+    pub unmarked: &'static [&'static str],
+    /// See [`Chart::unjoined`].
+    pub unjoined: &'static [&'static str],
+}
+
+impl Figure {
+    /// The chart.
+    pub fn chart(&self) -> Chart<'_> {
+        let few = |line: &Line| self.most_marks == 0 || line.points.len() <= self.most_marks;
+        Chart {
+            lines: &self.lines,
+            x_label: &self.x_label,
+            x_ticks: &self.x_ticks,
+            x_tick: self.x_tick,
+            y_unit: &self.y_unit,
+            scale: self.scale,
+            reference: self.reference.as_ref().map(|(at, label)| (*at, label.as_str())),
+            band: self.band.map(|(from, to)| (from, to, "")),
+            marks: self.lines.iter().all(few),
+            readings: true,
+            unmarked: self.unmarked,
+            unjoined: self.unjoined,
+            ..Chart::default()
+        }
+    }
+
+    /// With its caption, for a page.
+    pub fn on_page(&self) -> Markup {
+        figure(&self.title, &self.note, &self.chart())
+    }
+
+    /// As a file of its own.
+    pub fn file(&self, palette: &Palette) -> String {
+        palette.file(&self.chart().svg(), &self.title)
+    }
+}
 
 /// A line chart with its caption.
 pub fn figure(title: &str, note: &str, chart: &Chart) -> Markup {

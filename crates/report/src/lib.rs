@@ -1,18 +1,21 @@
-//! Figures as SVG and self-contained HTML pages.
+//! Numbers, tables and figures as people read them, and self-contained HTML pages of them.
 
 mod axis;
 mod bars;
 mod chart;
 mod figure;
+pub mod number;
 mod page;
 mod palette;
 mod stacked;
 mod svg;
+mod table;
 
 pub use axis::{round_step, time_ticks};
 pub use bars::Bars;
 pub use chart::{Chart, Line, Scale, Size};
-pub use figure::{figure, histogram, stacked};
-pub use page::page;
+pub use figure::{Figure, figure, histogram, stacked};
+pub use page::{Page, page};
 pub use palette::Palette;
 pub use stacked::{Bar, Group, Part, StackedBars};
+pub use table::{Cell, Column, Table};

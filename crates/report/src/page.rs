@@ -1,8 +1,100 @@
-//! A page: one HTML file that refers to no other file.
+//! A page: one HTML file that refers to no other file. It is a list of blocks.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::Table;
+
 const STYLE: &str = include_str!("report.css");
+
+/// A page.
+#[derive(Debug)]
+pub struct Page {
+    title: String,
+    blocks: Vec<Markup>,
+}
+
+impl Page {
+    /// An empty page with this title.
+    pub fn new(title: impl Into<String>) -> Self {
+        Self { title: title.into(), blocks: Vec::new() }
+    }
+
+    /// Rules of its own beside those of every page.
+    pub fn style(self, css: String) -> Self {
+        self.raw(html! { style { (PreEscaped(css)) } })
+    }
+
+    /// A line above the main heading: what the page is of.
+    pub fn kicker(self, text: Markup) -> Self {
+        self.raw(html! { p.kicker { (text) } })
+    }
+
+    /// The main heading, and what it means below it.
+    pub fn headline(self, text: &str, lead: Markup) -> Self {
+        self.raw(html! { h1 { (text) } p.lead { (lead) } })
+    }
+
+    /// The heading of a section.
+    pub fn heading(self, text: &str) -> Self {
+        self.raw(html! { h2 { (text) } })
+    }
+
+    /// The heading of a section that links lead to.
+    pub fn anchor(self, id: &str, text: &str) -> Self {
+        self.raw(html! { h2 id=(id) { (text) } })
+    }
+
+    /// The heading of a part of a section.
+    pub fn subheading(self, text: &str) -> Self {
+        self.raw(html! { h3 { (text) } })
+    }
+
+    /// Paragraphs.
+    pub fn paragraphs<T: AsRef<str>>(self, texts: impl IntoIterator<Item = T>) -> Self {
+        self.raw(html! { @for text in texts { p { (text.as_ref()) } } })
+    }
+
+    /// An explanation in soft letters.
+    pub fn soft(self, text: Markup) -> Self {
+        self.raw(html! { p.soft { (text) } })
+    }
+
+    /// What a reader has to know before the figures.
+    pub fn notes(self, notes: &[String]) -> Self {
+        self.raw(html! { @for note in notes { p.note { (note) } } })
+    }
+
+    /// A table.
+    pub fn table(self, table: &Table) -> Self {
+        self.raw(table.html())
+    }
+
+    /// A table that is folded away under its title.
+    pub fn folded(self, title: &str, table: &Table) -> Self {
+        self.raw(html! { details { summary { (title) } (table.html()) } })
+    }
+
+    /// Figures side by side.
+    pub fn figures(self, figures: impl IntoIterator<Item = Markup>) -> Self {
+        self.raw(html! { div.charts { @for figure in figures { (figure) } } })
+    }
+
+    /// Terms with what they are.
+    pub fn facts<T: AsRef<str>>(self, facts: impl IntoIterator<Item = (T, Markup)>) -> Self {
+        self.raw(html! { dl.how { @for (term, what) in facts { dt { (term.as_ref()) } dd { (what) } } } })
+    }
+
+    /// Anything else.
+    pub fn raw(mut self, markup: Markup) -> Self {
+        self.blocks.push(markup);
+        self
+    }
+
+    /// The complete HTML document.
+    pub fn html(&self) -> String {
+        page(&self.title, &html! { @for block in &self.blocks { (block) } })
+    }
+}
 
 /// A complete HTML document with this title and content.
 pub fn page(title: &str, content: &Markup) -> String {
@@ -19,4 +111,34 @@ pub fn page(title: &str, content: &Markup) -> String {
         }
     };
     page.into_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_stand_in_their_order_and_texts_are_escaped() {
+        let mut table = Table::new(["a"]);
+        table.row(["<1>"]);
+        let page = Page::new("a <title>")
+            .style(".x > y { }".into())
+            .headline("a <headline>", html! { "what it " em { "means" } })
+            .notes(&["a <note>".into()])
+            .heading("first")
+            .table(&table)
+            .facts([("Commit", html! { code { "abc" } })])
+            .html();
+        let order = [
+            "<title>a &lt;title&gt;</title>",
+            ".x > y { }",
+            "<h1>a &lt;headline&gt;</h1><p class=\"lead\">what it <em>means</em></p>",
+            "<p class=\"note\">a &lt;note&gt;</p>",
+            "<h2>first</h2>",
+            "<td>&lt;1&gt;</td>",
+            "<dt>Commit</dt><dd><code>abc</code></dd>",
+        ];
+        let places = order.map(|part| page.find(part).unwrap_or_else(|| panic!("{part}: {page}")));
+        assert!(places.is_sorted(), "{places:?}");
+    }
 }
