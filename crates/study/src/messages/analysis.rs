@@ -118,12 +118,7 @@ impl Measured {
 
     /// The first request after the start, in milliseconds, mean over the rounds.
     pub(super) fn first(&self, configuration: Configuration) -> Option<f64> {
-        let of = self.of(configuration, Question::WarmUp);
-        mean(
-            &of.filter_map(|it| it.samples.first())
-                .map(|it| it.us as f64 / 1e3)
-                .collect::<Vec<_>>(),
-        )
+        first_times(self, configuration).first().filter(|it| it.0 == 1).map(|it| it.1)
     }
 
     fn ready(&self, configuration: Configuration) -> Option<f64> {
@@ -208,21 +203,27 @@ pub(super) fn overheads(measured: &Measured, volume: &Volume) -> Vec<Row> {
     measured.configurations().into_iter().filter_map(of).collect()
 }
 
-/// The first requests one by one, mean over the rounds.
+/// The first requests of a configuration, by their number from 1: milliseconds, mean over the
+/// rounds.
+pub(super) fn first_times(measured: &Measured, of: Configuration) -> Vec<(usize, f64)> {
+    let time = |index: usize| {
+        let series = measured.of(of, Question::WarmUp);
+        let samples = series.filter_map(|it| it.samples.get(index));
+        Some((index + 1, mean(&samples.map(|it| it.us as f64 / 1e3).collect::<Vec<_>>())?))
+    };
+    (0..FIRST).filter_map(time).collect()
+}
+
+/// [`first_times`] as a table.
 pub(super) fn first_requests(measured: &Measured) -> Vec<Row> {
     let mut rows = Vec::new();
     for it in measured.configurations() {
-        for index in 0..FIRST {
-            let of = measured.of(it, Question::WarmUp);
-            let times: Vec<f64> =
-                of.filter_map(|it| it.samples.get(index)).map(|it| it.us as f64 / 1e3).collect();
-            if let Some(ms) = mean(&times) {
-                rows.push(row([
-                    ("configuration", json!(it.name())),
-                    ("request", json!(index + 1)),
-                    ("ms", json!(ms)),
-                ]));
-            }
+        for (request, ms) in first_times(measured, it) {
+            rows.push(row([
+                ("configuration", json!(it.name())),
+                ("request", json!(request)),
+                ("ms", json!(ms)),
+            ]));
         }
     }
     rows

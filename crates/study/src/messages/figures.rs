@@ -1,43 +1,14 @@
 //! The figures of the page.
 
-use tidegate_report::{Chart, Line, Scale};
+use tidegate_report::{Figure, Line, Scale};
 
-use super::analysis::{cost, warm_up};
+use super::analysis::{cost, first_times, warm_up};
 use super::configuration::Configuration;
 use super::plan::{FIRST, Volume};
 use super::series::{Measured, Question};
 
-/// A figure to draw.
-pub(super) struct Drawn {
-    /// Short name, also of its file.
-    pub id: &'static str,
-    pub title: &'static str,
-    pub note: &'static str,
-    pub lines: Vec<Line>,
-    x_label: &'static str,
-    x_ticks: Vec<f64>,
-    x_tick: Option<fn(f64) -> String>,
-    unit: &'static str,
-}
-
-impl Drawn {
-    pub(super) fn chart(&self) -> Chart<'_> {
-        Chart {
-            lines: &self.lines,
-            x_label: self.x_label,
-            x_ticks: &self.x_ticks,
-            x_tick: self.x_tick,
-            y_unit: self.unit,
-            scale: Scale::Log,
-            marks: self.lines.iter().all(|line| line.points.len() <= FIRST),
-            readings: true,
-            ..Chart::default()
-        }
-    }
-}
-
 /// Every figure that has a point.
-pub(super) fn figures(measured: &Measured, volume: &Volume) -> Vec<Drawn> {
+pub(super) fn figures(measured: &Measured, volume: &Volume) -> Vec<Figure> {
     let mut drawn = Vec::new();
     for java in [true, false] {
         let configurations: Vec<_> =
@@ -56,8 +27,9 @@ pub(super) fn figures(measured: &Measured, volume: &Volume) -> Vec<Drawn> {
             volume.sizes().enumerate().filter_map(point).collect()
         });
         let x_ticks = (0..volume.sizes().count()).map(|index| index as f64).collect();
-        let x_tick: Option<fn(f64) -> String> = Some(size_at);
-        drawn.push(Drawn { id, title, note, lines, x_label: "payload", x_ticks, x_tick, unit });
+        let figure =
+            Figure { x_tick: Some(size_at), y_unit: unit.into(), ..figure(id, title, note) };
+        drawn.push(Figure { lines, x_label: "payload".into(), x_ticks, ..figure });
     }
     drawn.retain(|figure| figure.lines.iter().any(|line| !line.points.is_empty()));
     drawn
@@ -101,6 +73,12 @@ fn size_at(index: f64) -> String {
     }
 }
 
+/// A figure without lines; times, CPU and bytes have a logarithmic scale.
+fn figure(id: &'static str, title: &str, note: &str) -> Figure {
+    let (title, note, y_unit) = (title.to_owned(), note.to_owned(), "ms".to_owned());
+    Figure { id, title, note, y_unit, scale: Scale::Log, most_marks: FIRST, ..Figure::default() }
+}
+
 fn lines(
     configurations: &[Configuration],
     points: impl Fn(Configuration) -> Vec<(f64, f64)>,
@@ -114,7 +92,7 @@ fn warming(
     volume: &Volume,
     configurations: &[Configuration],
     java: bool,
-) -> Drawn {
+) -> Figure {
     let all = warm_up(measured, volume);
     let lines = lines(configurations, |it| {
         let of = all.iter().filter(|(configuration, ..)| *configuration == it);
@@ -124,45 +102,27 @@ fn warming(
     let (id, title) = if java {
         ("warming-java", "Time per request after the start, on Java")
     } else {
-        ("warming-rust", "Time per request after the start, our own service")
+        ("warming-rust", "Time per request after the start, the Rust service")
     };
-    Drawn {
-        id,
-        title,
-        note: "Mean of each batch, one client, payloads of 200 bytes.",
-        lines,
-        x_label: "requests since the start",
-        x_ticks: (0..=5).map(|number| (number * step) as f64).collect(),
-        x_tick: None,
-        unit: "ms",
-    }
+    let note = "Mean of each batch, one client, payloads of 200 bytes.";
+    let x_ticks = (0..=5).map(|number| (number * step) as f64).collect();
+    let x_label = "requests since the start".into();
+    Figure { lines, x_label, x_ticks, ..figure(id, title, note) }
 }
 
-fn first(measured: &Measured, configurations: &[Configuration], java: bool) -> Drawn {
+fn first(measured: &Measured, configurations: &[Configuration], java: bool) -> Figure {
     let lines = lines(configurations, |it| {
-        let point = |index: usize| {
-            let of = measured.of(it, Question::WarmUp);
-            let times: Vec<f64> =
-                of.filter_map(|it| it.samples.get(index)).map(|it| it.us as f64 / 1e3).collect();
-            Some(((index + 1) as f64, super::analysis::mean(&times)?))
-        };
-        (0..FIRST).filter_map(point).collect()
+        let times = first_times(measured, it).into_iter();
+        times.map(|(request, ms)| (request as f64, ms)).collect()
     });
     let (id, title) = if java {
         ("first-java", "The first 17 requests, on Java")
     } else {
-        ("first-rust", "The first 17 requests, our own service")
+        ("first-rust", "The first 17 requests, the Rust service")
     };
-    Drawn {
-        id,
-        title,
-        note: "One by one; the first one opens the connection.",
-        lines,
-        x_label: "request",
-        x_ticks: vec![1.0, 5.0, 9.0, 13.0, 17.0],
-        x_tick: None,
-        unit: "ms",
-    }
+    let x_ticks = vec![1.0, 5.0, 9.0, 13.0, 17.0];
+    let note = "One by one; the first one opens the connection.";
+    Figure { lines, x_label: "request".into(), x_ticks, ..figure(id, title, note) }
 }
 
 #[cfg(test)]

@@ -8,13 +8,11 @@ use tidegate_report::Palette;
 use super::analysis::{
     batches, connections, first_requests, key_numbers, overheads, sizes, starts,
 };
-use super::figures::Drawn;
-use super::page::Page;
 use super::plan::Volume;
 use super::record::Record;
 use super::results::{requests, results};
 use super::series::Measured;
-use super::{NAME, Options, claims, figures};
+use super::{NAME, Options, claims, figures, page};
 use tidegate_experiment::folder::Folder;
 use tidegate_experiment::output::parquet;
 use tidegate_experiment::output::png::write_figures;
@@ -52,11 +50,10 @@ pub(super) fn write(
     folder.write("requests.parquet", &every)?;
     let drawn = figures::figures(measured, volume);
     let palette = Palette::of(drawn.iter().flat_map(|figure| &figure.lines));
-    let svg = |figure: &Drawn| palette.file(&figure.chart().svg(), figure.title);
-    let no_font = write_figures(folder, drawn.iter().map(|figure| (figure.id, svg(figure))))?;
-    notes.extend(no_font.map(str::to_owned));
-    let page = Page { summary: &summary, drawn: &drawn, palette: &palette, notes: &notes, volume };
-    folder.write("report.html", page.html().as_bytes())?;
+    let files = drawn.iter().map(|figure| (figure.id, figure.file(&palette)));
+    notes.extend(write_figures(folder, files)?.map(str::to_owned));
+    let page = page::html(&summary, &drawn, &palette, &notes, volume);
+    folder.write("report.html", page.as_bytes())?;
     folder.finish(&summary)?;
     Ok(summary)
 }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use tidegate_experiment::{Row, Summary};
+use tidegate_report::number::significant;
 
 /// A table of the summary.
 pub(super) fn table<'a>(summary: &'a Summary, name: &str) -> &'a [Row] {
@@ -14,27 +15,9 @@ pub(super) fn number(row: &Row, name: &str) -> Option<f64> {
     row.get(name).and_then(Value::as_f64)
 }
 
-/// A number with three significant digits, without an exponent.
+/// A number of a page.
 pub(super) fn round(value: f64) -> String {
-    match value.abs() {
-        size if size >= 100.0 => grouped(value.round() as i64),
-        size if size >= 10.0 => format!("{value:.1}"),
-        size if size >= 1.0 => format!("{value:.2}"),
-        _ => format!("{value:.3}"),
-    }
-}
-
-/// With a thin space between groups of three digits.
-fn grouped(value: i64) -> String {
-    let digits = value.unsigned_abs().to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push('\u{2009}');
-        }
-        text.push(digit);
-    }
-    if value < 0 { format!("−{text}") } else { text }
+    significant(value, 3)
 }
 
 /// The result in a sentence.
@@ -56,25 +39,5 @@ pub(super) fn headline(summary: &Summary) -> String {
             round(jose)
         ),
         _ => "What the security of messages costs".to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_have_three_digits_and_groups() {
-        let shown = [0.1234, 4.567, 45.67, 456.7, 4567.0, 1_234_567.0, -4567.0].map(round);
-        let expected = [
-            "0.123",
-            "4.57",
-            "45.7",
-            "457",
-            "4\u{2009}567",
-            "1\u{2009}234\u{2009}567",
-            "−4\u{2009}567",
-        ];
-        assert_eq!(shown, expected);
     }
 }
