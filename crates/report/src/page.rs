@@ -79,11 +79,6 @@ impl Page {
         self.raw(html! { div.charts { @for figure in figures { (figure) } } })
     }
 
-    /// Terms with what they are.
-    pub fn facts<T: AsRef<str>>(self, facts: impl IntoIterator<Item = (T, Markup)>) -> Self {
-        self.raw(html! { dl.how { @for (term, what) in facts { dt { (term.as_ref()) } dd { (what) } } } })
-    }
-
     /// Anything else.
     pub fn raw(mut self, markup: Markup) -> Self {
         self.blocks.push(markup);
@@ -127,7 +122,6 @@ mod tests {
             .notes(&["a <note>".into()])
             .heading("first")
             .table(&table)
-            .facts([("Commit", html! { code { "abc" } })])
             .html();
         let order = [
             "<title>a &lt;title&gt;</title>",
@@ -136,7 +130,6 @@ mod tests {
             "<p class=\"note\">a &lt;note&gt;</p>",
             "<h2>first</h2>",
             "<td>&lt;1&gt;</td>",
-            "<dt>Commit</dt><dd><code>abc</code></dd>",
         ];
         let places = order.map(|part| page.find(part).unwrap_or_else(|| panic!("{part}: {page}")));
         assert!(places.is_sorted(), "{places:?}");

@@ -56,6 +56,12 @@ impl Table {
         self
     }
 
+    /// Columns of words, by their place: these begin at the left.
+    pub fn words(mut self, columns: &[usize]) -> Self {
+        columns.iter().for_each(|at| self.columns[*at].words = true);
+        self
+    }
+
     /// Adds a row. One with fewer cells than columns has its last cell across the others.
     pub fn row<C: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = C>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
@@ -149,11 +155,6 @@ impl Column {
         Self { head: head.into(), ..Self::default() }
     }
 
-    /// A column of words, which begin at the left.
-    pub fn words(head: impl Into<Cell>) -> Self {
-        Self { words: true, ..Self::new(head) }
-    }
-
     /// Its rank: columns of a higher rank are left out first where the width is short.
     pub fn rank(self, rank: u8) -> Self {
         Self { rank, ..self }
@@ -209,8 +210,8 @@ mod tests {
     use super::*;
 
     fn table() -> Table {
-        let columns = ["policy".into(), Column::words("where"), Column::new("p95\nms").rank(3)];
-        let mut table = Table::new(columns).class("dense");
+        let columns = ["policy".into(), "where".into(), Column::new("p95\nms").rank(3)];
+        let mut table = Table::new(columns).class("dense").words(&[1]);
         table.row([Cell::from("tide").class("tide"), "a <b>".into(), "12\u{202f}345".into()]);
         table.row(["off".to_owned(), "everywhere".to_owned(), "9".to_owned()]);
         table.row(["off: a note that is longer than its column"]);

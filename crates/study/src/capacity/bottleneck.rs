@@ -1,6 +1,7 @@
 //! Which resource limits the site, and by which evidence. Pure.
 
 use serde::Serialize;
+use tidegate_report::number::{number, time};
 
 use super::concurrency::AtATime;
 use super::drift::drift;
@@ -105,9 +106,9 @@ pub fn bottleneck(
         format!(
             "Beyond the limit it answers {} requests/s, however many come. One takes {} alone, so \
              that about {} are answered at a time.",
-            digits(it.ceiling_per_s),
-            ms(it.alone_ms),
-            digits(it.count),
+            number(it.ceiling_per_s),
+            time(it.alone_ms),
+            number(it.count),
         )
     }));
     let drift = carried.map(|rate| drift(steps, rate)).unwrap_or_default();
@@ -115,9 +116,9 @@ pub fn bottleneck(
         evidence.push(format!(
             "Utilisation law: a session takes {} of CPU time, so that the processors would be \
              used up at {} sessions/s; the site carries {} ({:.0} % of that) within {limit}.",
-            seconds(cpu_s),
-            digits(bound),
-            digits(carried),
+            time(1000.0 * cpu_s),
+            number(bound),
+            number(carried),
             100.0 * carried / bound,
         ));
     }
@@ -185,7 +186,7 @@ fn driver(steps: &[Step]) -> Found {
 }
 
 fn of_host(host: &HostUse, step: &Step, ceiling: Option<AtATime>, alone_ms: f64) -> Found {
-    let at = format!("At {} sessions/s", digits(step.offered_per_s));
+    let at = format!("At {} sessions/s", number(step.offered_per_s));
     let used = format!(
         "{at} the site used {:.2} of the {:.0} {} that it may use{}, its busiest thread {:.2}.",
         host.cpus,
@@ -225,8 +226,8 @@ fn of_host(host: &HostUse, step: &Step, ceiling: Option<AtATime>, alone_ms: f64)
         "On average {:.2} of its threads were ready and waited for a processor, {} for each \
          request; alone a request takes {}. The site had {:.0} MiB of memory in RAM.",
         host.waiting_threads,
-        ms(waited_ms),
-        ms(alone_ms),
+        time(waited_ms),
+        time(alone_ms),
         host.resident_mib
     );
     // Others may use the machine for a part of the time only: the average of its use does not
@@ -322,39 +323,15 @@ fn longest(light: &Step, at: &Step) -> Option<String> {
     Some(format!(
         "What grew most is the {name}: its median was {} under light load ({} sessions/s) and {} at \
          {} sessions/s.",
-        ms(before),
-        digits(light.offered_per_s),
-        ms(after),
-        digits(at.offered_per_s),
+        time(before),
+        number(light.offered_per_s),
+        time(after),
+        number(at.offered_per_s),
     ))
 }
 
 fn processors(count: f64) -> &'static str {
     if count == 1.0 { "processor" } else { "processors" }
-}
-
-/// A number with three digits that count.
-pub(super) fn digits(value: f64) -> String {
-    match value.abs() {
-        _ if !value.is_finite() => "–".to_owned(),
-        0.0 => "0".to_owned(),
-        large if large >= 99.95 => format!("{value:.0}"),
-        middle if middle >= 9.995 => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
-    }
-}
-
-/// Milliseconds with their unit.
-pub(super) fn ms(value: f64) -> String {
-    if value >= 10_000.0 {
-        format!("{:.1}\u{a0}s", value / 1000.0)
-    } else {
-        format!("{}\u{a0}ms", digits(value))
-    }
-}
-
-fn seconds(value: f64) -> String {
-    ms(1000.0 * value)
 }
 
 #[cfg(test)]
@@ -472,14 +449,5 @@ mod tests {
         assert!(found.evidence[0].contains("2 % of the starts were late"));
         let found = bottleneck(&steps[..1], End::MaxRate, Some(25.0), LIMIT, 10.0);
         assert_eq!(found.resource, Resource::NotReached);
-    }
-
-    #[test]
-    fn numbers_have_three_digits_that_count() {
-        assert_eq!(
-            [0.0, 0.123_4, 9.999, 12.34, 99.97, 1234.5].map(digits),
-            ["0", "0.12", "10.0", "12.3", "100", "1234"]
-        );
-        assert_eq!([0.5, 120.0, 12_000.0].map(ms), ["0.50\u{a0}ms", "120\u{a0}ms", "12.0\u{a0}s"]);
     }
 }

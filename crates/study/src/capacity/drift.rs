@@ -1,6 +1,7 @@
 //! Whether a site became slower or larger while it was studied, as by a leak. Pure.
 
-use super::bottleneck::{digits, ms};
+use tidegate_report::number::{number, time};
+
 use super::step::{Outcome, Phase, Step};
 
 /// Loads up to this share of the carried rate are light.
@@ -46,11 +47,11 @@ fn slower(steps: &[Step], carried: f64) -> Option<String> {
     pairs.iter().all(grew).then(|| {
         format!(
             "The site became slower during the study: at {} sessions/s a request took {} after {}, and at {} sessions/s {} after {}.",
-            digits(early.rate_per_s),
-            ms(early.service_ms),
+            number(early.rate_per_s),
+            time(early.service_ms),
             minutes(early.at_s),
-            digits(late.rate_per_s),
-            ms(late.service_ms),
+            number(late.rate_per_s),
+            time(late.service_ms),
             minutes(late.at_s),
         )
     })
@@ -68,7 +69,7 @@ fn larger(steps: &[Step]) -> Option<String> {
     (rises && requests > 0.0).then(|| {
         format!(
             "Its memory rose from {first:.0} to {last:.0} MiB, and still rose at the end: about {} KiB for each request.",
-            digits(1024.0 * grew / requests)
+            number(1024.0 * grew / requests)
         )
     })
 }

@@ -1,61 +1,14 @@
 //! The figures of a study as data for charts.
 
-use tidegate_report::{Chart, Line, Palette, Scale, round_step};
+use tidegate_report::{Figure, Line, Palette, Scale, round_step};
 
 use super::analysis::{Law, follows};
 use super::beyond::compared;
 use super::step::{Outcome, Step};
 use super::{Report, words};
 
-/// A figure: its title, its note, and what is drawn.
-pub(super) struct Figure {
-    /// Name of its file.
-    pub(super) name: &'static str,
-    pub(super) title: String,
-    pub(super) note: String,
-    lines: Vec<Line>,
-    ticks: Vec<f64>,
-    x_label: String,
-    y_unit: String,
-    scale: Scale,
-    reference: Option<(f64, String)>,
-    band: Option<(f64, f64, String)>,
-    y_max: Option<f64>,
-}
-
-impl Figure {
-    /// Calls `draw` with the chart.
-    pub(super) fn with<T>(&self, draw: impl FnOnce(&Chart) -> T) -> T {
-        draw(&Chart {
-            lines: &self.lines,
-            x_label: &self.x_label,
-            x_ticks: &self.ticks,
-            y_unit: &self.y_unit,
-            scale: self.scale,
-            reference: self.reference.as_ref().map(|(at, label)| (*at, label.as_str())),
-            band: self.band.as_ref().map(|(from, to, label)| (*from, *to, label.as_str())),
-            y_max: self.y_max,
-            marks: true,
-            readings: true,
-            unmarked: &["law"],
-            unjoined: &["step"],
-            ..Chart::default()
-        })
-    }
-
-    /// Whether it is the figure of the first page.
-    pub(super) fn is_first(&self) -> bool {
-        self.name == FIRST
-    }
-
-    /// The figure as a file.
-    pub(super) fn file(&self, palette: &Palette) -> String {
-        palette.file(&self.with(|chart| chart.svg()), &self.title)
-    }
-}
-
 /// Name of the figure of the first page.
-const FIRST: &str = "throughput";
+pub(super) const FIRST: &str = "throughput";
 /// Lines that have a colour of their own, by its index, and whether they are dashed. Those that
 /// share one are in different figures.
 const LOOKS: [(&str, usize, bool); 10] = [
@@ -105,15 +58,20 @@ fn ticks(end: f64) -> Vec<f64> {
 }
 
 /// The carried rate as a band, from the lower to the upper end of its interval.
-fn band(report: &Report) -> Option<(f64, f64, String)> {
+fn band(report: &Report) -> Option<(f64, f64)> {
     let carried = report.analysis.carried_per_s?;
     let wide = (carried.high - carried.low).max(0.01 * carried.value);
     let from = carried.value - wide / 2.0;
-    Some((from.min(carried.low), (from + wide).max(carried.high), String::new()))
+    Some((from.min(carried.low), (from + wide).max(carried.high)))
 }
 
 fn end(report: &Report) -> f64 {
     report.steps.iter().map(|step| step.offered_per_s).fold(1e-6, f64::max)
+}
+
+/// What all figures of a study have in common.
+fn usual() -> Figure {
+    Figure { unmarked: &["law"], unjoined: &["step"], ..Figure::default() }
 }
 
 /// The figure of the first page.
@@ -126,7 +84,7 @@ fn throughput(report: &Report) -> Figure {
     // What arrives, up to the top of the figure.
     let top = (1.25 * highest).min(last);
     Figure {
-        name: FIRST,
+        id: FIRST,
         title: format!("What the site completes of the {noun} that arrive"),
         note: match report.analysis.carried_per_s {
             Some(_) => format!(
@@ -141,11 +99,9 @@ fn throughput(report: &Report) -> Figure {
         ],
         x_label: format!("{noun} that arrive per second"),
         y_unit: format!("{noun}/s"),
-        scale: Scale::Linear,
-        reference: None,
         band: band(report),
-        y_max: None,
-        ticks,
+        x_ticks: ticks,
+        ..usual()
     }
 }
 
@@ -162,17 +118,17 @@ fn response(report: &Report) -> Figure {
         lines.push(Line { name: format!("p{percentile}"), points });
     }
     Figure {
-        name: "response-time",
+        id: "response-time",
         title: "Response time".into(),
         note: "Requests without a response count as longer than all others".into(),
         lines,
-        ticks: ticks(end(report)),
+        x_ticks: ticks(end(report)),
         x_label: format!("{noun} that arrive per second"),
         y_unit: "ms".into(),
         scale: Scale::Log,
         reference: Some((report.limit.ms, format!("limit, {}", report.limit))),
         band: band(report),
-        y_max: None,
+        ..usual()
     }
 }
 
@@ -187,7 +143,7 @@ fn law(report: &Report) -> Option<Figure> {
     let curve = (0..=60).map(|n| last * f64::from(n) / 60.0);
     let curve = curve.filter_map(|n| Some((n, fit.throughput(n).filter(|x| *x >= 0.0)?)));
     Some(Figure {
-        name: "scalability",
+        id: "scalability",
         title: "Throughput over customers at a time, and the Universal Scalability Law".into(),
         note: format!(
             "The law explains {:.0} % of the differences",
@@ -197,16 +153,14 @@ fn law(report: &Report) -> Option<Figure> {
             Line { name: "law".into(), points: curve.collect() },
             Line { name: "step".into(), points: measured },
         ],
-        ticks: ticks(last),
+        x_ticks: ticks(last),
         x_label: "customers at a time".into(),
         y_unit: format!("{}/s", words::sessions(report)),
-        scale: Scale::Linear,
         reference: fit
             .peak
             .filter(|_| follows(fit))
             .map(|peak| (peak, "highest by the law".into())),
-        band: None,
-        y_max: None,
+        ..usual()
     })
 }
 
@@ -220,20 +174,18 @@ fn gate(report: &Report) -> Option<Figure> {
             .collect()
     };
     (!all.is_empty()).then(|| Figure {
-        name: "gate",
+        id: "gate",
         title: "The same crowd without and with the gate".into(),
         note: "Completed, by the load as a multiple of the carried rate".into(),
         lines: vec![
             Line { name: "without".into(), points: of(false) },
             Line { name: "gate".into(), points: of(true) },
         ],
-        ticks: vec![0.0, 1.0, 2.0, 3.0, 4.0],
+        x_ticks: vec![0.0, 1.0, 2.0, 3.0, 4.0],
         x_label: "times the carried rate".into(),
         y_unit: format!("{}/s", words::sessions(report)),
-        scale: Scale::Linear,
         reference: report.analysis.carried_per_s.map(|it| (it.value, "carried".into())),
-        band: None,
-        y_max: None,
+        ..usual()
     })
 }
 
@@ -272,12 +224,12 @@ mod tests {
     #[test]
     fn every_figure_of_a_study_is_drawn_without_nonsense() {
         let all = all(&report(true));
-        let names: Vec<_> = all.iter().map(|figure| figure.name).collect();
+        let names: Vec<_> = all.iter().map(|figure| figure.id).collect();
         assert_eq!(names, [FIRST, "response-time", "scalability", "gate"]);
         let palette = palette(&all);
         for figure in &all {
             let file = figure.file(&palette);
-            assert!(!file.contains("NaN") && !file.contains("inf"), "{}: {file}", figure.name);
+            assert!(!file.contains("NaN") && !file.contains("inf"), "{}: {file}", figure.id);
             assert!(file.starts_with("<svg xmlns=") && file.contains(&figure.title), "{file}");
         }
     }
@@ -285,8 +237,8 @@ mod tests {
     #[test]
     fn the_law_is_a_curve_and_steps_are_points() {
         let all = all(&report(true));
-        let law = all.iter().find(|figure| figure.name == "scalability").unwrap();
-        let svg = law.with(|chart| chart.svg());
+        let law = all.iter().find(|figure| figure.id == "scalability").unwrap();
+        let svg = law.chart().svg();
         assert!(svg.contains("\"line law\"") && !svg.contains("\"mark law\""), "{svg}");
         assert!(!svg.contains("\"line step\"") && svg.contains("\"mark step\""), "{svg}");
     }

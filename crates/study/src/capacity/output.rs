@@ -24,7 +24,7 @@ pub(super) fn write(folder: &Folder, report: &Report) -> Result<Option<&'static 
     folder.write(RESULTS, &parquet::table(&results(report, &summary.machine))?)?;
     let drawn = figures::all(report);
     let palette = figures::palette(&drawn);
-    let files = drawn.iter().map(|figure| (figure.name, figure.file(&palette)));
+    let files = drawn.iter().map(|figure| (figure.id, figure.file(&palette)));
     let note = write_figures(folder, files)?;
     folder.write("report.html", page::page(report, &drawn, &palette).as_bytes())?;
     folder.finish(&summary)?;

@@ -1,58 +1,59 @@
 //! The page: what a manager asks first, and the numbers for the engineer below.
 
-use maud::{Markup, PreEscaped, html};
-use tidegate_report::{Palette, figure};
+use maud::{Markup, html};
+use tidegate_experiment::scalability::Coefficient;
+use tidegate_report::number::{number, or_none, time};
+use tidegate_report::{Cell, Figure, Page, Palette, Table};
 
 use super::analysis::Law;
 use super::beyond::{BASELINE, compared};
-use super::bottleneck::{Resource, digits, ms};
-use super::figures::Figure;
+use super::bottleneck::Resource;
+use super::figures::FIRST;
+use super::host_use::HostUse;
 use super::step::{Outcome, Step};
 use super::updown::Interval;
-use super::{Report, words};
+use super::{Compared, Report, words};
 
 /// The whole page. `drawn` are all its figures, `palette` how their lines look.
 pub(super) fn page(report: &Report, drawn: &[Figure], palette: &Palette) -> String {
-    let bottleneck = &report.analysis.bottleneck;
-    let content = html! {
-        style { (PreEscaped(palette.style())) }
-        p.kicker { "Capacity of " span.address { (report.target) } " · scenario " (report.scenario) @if report.quick { " · short study, rough figures" } }
-        h1 { (words::headline(report)) }
-        p.lead { (words::lead(report)) }
-        (cards(report))
-        div.charts.single { @for it in drawn.iter().filter(|it| it.is_first()) { (on_page(it)) } }
-        div.columns {
+    let limit = &report.analysis.bottleneck;
+    let beyond = words::beyond(report);
+    let (first, more): (Vec<&Figure>, Vec<&Figure>) = drawn.iter().partition(|it| it.id == FIRST);
+    let evidence = || limit.drift.iter().chain(&limit.evidence);
+    let mut page = Page::new(format!("Capacity of {}", report.target))
+        .style(palette.style())
+        .kicker(html! { "Capacity of " span.address { (report.target) } " · scenario " (report.scenario) @if report.quick { " · short study, rough figures" } })
+        .headline(&words::headline(report), html! { (words::lead(report)) })
+        .raw(cards(report))
+        .raw(html! { div.charts.single { @for it in first { (it.on_page()) } } })
+        .raw(html! { div.columns {
             section {
                 h2 { "What limits it" }
-                p { b { (bottleneck.headline) } }
-                @for sentence in bottleneck.drift.iter().chain(bottleneck.evidence.first()) { p { (sentence) } }
+                p { b { (limit.headline) } }
+                @for sentence in limit.drift.iter().chain(limit.evidence.first()) { p { (sentence) } }
             }
             section {
                 h2 { "What happens beyond" }
-                @for sentence in words::beyond(report) { p { (sentence) } }
-                @if words::beyond(report).is_empty() { p { "No load beyond what the site carries was measured." } }
+                @for sentence in &beyond { p { (sentence) } }
+                @if beyond.is_empty() { p { "No load beyond what the site carries was measured." } }
             }
-        }
-        h2 { "For the engineer" }
-        div.charts { @for it in drawn.iter().filter(|it| !it.is_first()) { (on_page(it)) } }
-        h3 { "The limit and its evidence" }
-        ul { @for sentence in bottleneck.drift.iter().chain(&bottleneck.evidence) { li { (sentence) } } }
-        h3 { "Scalability" }
-        (law(report))
-        @if !report.windows.is_empty() {
-            h3 { "Without and with the gate" }
-            (gate(report))
-        }
-        h3 { "Every step" }
-        (steps(report))
-        h2 { "How it was measured" }
-        (setting(report))
-    };
-    tidegate_report::page(&format!("Capacity of {}", report.target), &content)
-}
-
-fn on_page(it: &Figure) -> Markup {
-    it.with(|chart| figure(&it.title, &it.note, chart))
+        } })
+        .heading("For the engineer")
+        .figures(more.into_iter().map(Figure::on_page))
+        .subheading("The limit and its evidence")
+        .raw(html! { ul { @for sentence in evidence() { li { (sentence) } } } })
+        .subheading("Scalability")
+        .paragraphs(words::law(report))
+        .raw(law(report));
+    if !report.windows.is_empty() {
+        page = page.subheading("Without and with the gate").raw(gate(report));
+    }
+    page.subheading("Every step")
+        .table(&steps(report))
+        .soft(html! { "Expected: what completes of the sessions that arrived if the site keeps up, by the lengths of the scenario's sessions." })
+        .heading("How it was measured")
+        .raw(setting(report))
+        .html()
 }
 
 fn cards(report: &Report) -> Markup {
@@ -77,57 +78,56 @@ fn cards(report: &Report) -> Markup {
         }
         (card(format!("{}/s", words::round(analysis.peak_per_s)), format!("most {noun} completed in any step")))
         @if let Some(cpu) = analysis.bottleneck.cpu_s_per_session {
-            (card(ms(1000.0 * cpu), format!("CPU time of the site per {}", noun.trim_end_matches('s'))))
+            (card(time(1000.0 * cpu), format!("CPU time of the site per {}", noun.trim_end_matches('s'))))
         }
     } }
 }
 
+/// The coefficients of the law; nothing without a fit.
 fn law(report: &Report) -> Markup {
+    let Law::Fitted { fit, .. } = &report.analysis.law else { return html! {} };
+    let heads = ["X(N) = λN / (1 + α(N − 1) + βN(N − 1))", "coefficient", "95 % of the draws"];
+    let mut table = Table::new(heads).class("facts");
+    let mut row = |name: &str, meaning: &str, it: Coefficient| {
+        let name = Cell::default().markup(html! { (name) span.meaning { (meaning) } });
+        let draws = format!("{} to {}", exact(it.low), exact(it.high));
+        table.row([name, exact(it.value).into(), draws.into()]);
+    };
+    row("λ", "sessions per second of one customer at a time", fit.single);
+    row("α, contention", "share of the work that is done one at a time", fit.contention);
+    if let Some(beta) = fit.coherency {
+        row("β, coherency", "cost of each pair that has to agree", beta);
+    }
     html! {
-        @for sentence in words::law(report) { p { (sentence) } }
-        @if let Law::Fitted { fit, .. } = &report.analysis.law {
-            @let row = |name: &str, meaning: &str, it: tidegate_experiment::scalability::Coefficient| html! {
-                tr { td { (name) span.meaning { (meaning) } } td { (exact(it.value)) } td { (exact(it.low)) " to " (exact(it.high)) } }
-            };
-            div.scroll { table.facts {
-                tr { th { "X(N) = λN / (1 + α(N − 1) + βN(N − 1))" } th { "coefficient" } th { "95 % of the draws" } }
-                (row("λ", "sessions per second of one customer at a time", fit.single))
-                (row("α, contention", "share of the work that is done one at a time", fit.contention))
-                @if let Some(beta) = fit.coherency {
-                    (row("β, coherency", "cost of each pair that has to agree", beta))
-                }
-            } }
-            p.soft { (format!("Of {} steps. The largest deviation of a step is {:.0} % of it; r² is {:.3}.", fit.points, (100.0 * fit.largest_error).min(1e6), fit.r_squared)) }
-        }
+        (table.html())
+        p.soft { (format!("Of {} steps. The largest deviation of a step is {:.0} % of it; r² is {:.3}.", fit.points, (100.0 * fit.largest_error).min(1e6), fit.r_squared)) }
     }
 }
 
 /// A coefficient: small ones by powers of ten.
 fn exact(value: f64) -> String {
     match value.abs() {
-        0.0 => "0".to_owned(),
-        small if small < 0.001 => format!("{value:.2e}"),
-        middle if middle < 10.0 => format!("{value:.4}"),
-        _ => digits(value),
+        small if small > 0.0 && small < 0.001 => format!("{value:.2e}"),
+        middle if middle > 0.0 && middle < 10.0 => format!("{value:.4}"),
+        _ => number(value),
     }
 }
 
 fn gate(report: &Report) -> Markup {
     let all = compared(&report.windows);
+    let columns: &[(&str, fn(&Compared) -> String)] = &[
+        ("load", |it| format!("{}×", it.multiple)),
+        ("gate", |it| if it.gate { "with" } else { "without" }.to_owned()),
+        ("offered /s", |it| words::round(it.offered_per_s)),
+        ("completed /s", |it| words::round(it.completed.value)),
+        ("rounds", |it| words::range(it.completed)),
+        (&format!("p{}", report.limit.percentile), words::bound),
+        ("refused /s", |it| words::round(it.refused_per_s)),
+        ("lost /s", |it| words::round(it.lost_per_s)),
+    ];
+    let table = Table::of(&all, columns).class("dense");
     html! {
-        div.scroll { table.dense {
-            tr { th { "load" } th { "gate" } th { "offered /s" } th { "completed /s" } th { "rounds" } th { (format!("p{}", report.limit.percentile)) } th { "refused /s" } th { "lost /s" } }
-            @for it in &all { tr {
-                td { (it.multiple) "×" }
-                td { @if it.gate { "with" } @else { "without" } }
-                td { (words::round(it.offered_per_s)) }
-                td { (words::round(it.completed.value)) }
-                td { (words::range(it.completed)) }
-                td { (words::bound(it)) }
-                td { (words::round(it.refused_per_s)) }
-                td { (words::round(it.lost_per_s)) }
-            } }
-        } }
+        (table.html())
         p.soft { "Windows in random turns, each round after a baseline at " (BASELINE) " times the carried rate: "
             (baselines(report))
             ". The gate ran on this machine with its default policy and a self-signed certificate of its own." }
@@ -144,52 +144,64 @@ fn baselines(report: &Report) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-fn steps(report: &Report) -> Markup {
+fn steps(report: &Report) -> Table {
     let mut steps: Vec<&Step> = report.steps.iter().collect();
     steps.sort_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
-    let with_host = steps.iter().any(|step| step.host.is_some());
-    let percentile = report.limit.percentile;
-    html! { div.scroll { table.dense {
-        tr {
-            th { "no." } th { "rate /s" } th.text { "outcome" } th { "arrived /s" } th { "completed /s" } th { "expected /s" } th { "lost /s" }
-            th { "p50" } th { (format!("p{percentile}")) } th { "in progress" } th { "first byte" } th { "full handshakes" }
-            @if with_host { th { "site, CPUs" } th { "busiest thread" } th { "machine, CPUs" } th { "accept queue" } }
-            th { "driver" }
-        }
-        @for step in steps { tr {
-            td { (step.number) } td { (digits(step.rate_per_s)) }
-            td.text.missed[step.outcome != Outcome::Carried] { (step.outcome.in_words()) }
-            td { (digits(step.offered_per_s)) } td { (digits(step.completed_per_s)) } td { (digits(step.expected_per_s)) }
-            td { (digits(step.lost_per_s())) }
-            td { (words::time(step.response_p50_ms)) }
-            td { @if step.response.is_lower_bound { ">\u{a0}" } (words::time(step.response.ms)) }
-            td { (digits(step.in_flight)) }
-            td { @match step.phases.first_byte_ms { Some(it) => (words::time(it)), None => "–" } }
-            td { (format!("{:.0} %", 100.0 * step.full_handshake_share)) }
-            @if with_host {
-                @match &step.host {
-                    Some(host) => {
-                        td { (format!("{:.2}", host.cpus)) } td { (format!("{:.2}", host.busiest_thread)) }
-                        td { @match host.machine_busy { Some(busy) => (format!("{busy:.2}")), None => "–" } }
-                        td { (host.accept_queue) }
-                    }
-                    None => { td { "–" } td { "–" } td { "–" } td { "–" } }
-                }
-            }
-            td { (format!("{:.0} %", 100.0 * step.driver_cpu_share)) }
-        } }
-    } }
-    p.soft { "Expected: what completes of the sessions that arrived if the site keeps up, by the lengths of the scenario's sessions." } }
+    let percentile = format!("p{}", report.limit.percentile);
+    let mut columns: Vec<(&str, fn(&Step) -> Cell)> = vec![
+        ("no.", |it| it.number.to_string().into()),
+        ("rate /s", |it| number(it.rate_per_s).into()),
+        ("outcome", outcome),
+        ("arrived /s", |it| number(it.offered_per_s).into()),
+        ("completed /s", |it| number(it.completed_per_s).into()),
+        ("expected /s", |it| number(it.expected_per_s).into()),
+        ("lost /s", |it| number(it.lost_per_s()).into()),
+        ("p50", |it| time(it.response_p50_ms).into()),
+        (&percentile, response),
+        ("in progress", |it| number(it.in_flight).into()),
+        ("first byte", |it| or_none(it.phases.first_byte_ms, time).into()),
+        ("full handshakes", |it| percent(it.full_handshake_share)),
+    ];
+    if steps.iter().any(|step| step.host.is_some()) {
+        columns.extend([
+            ("site, CPUs", (|it| of_host(it, |host| Some(host.cpus))) as fn(&Step) -> Cell),
+            ("busiest thread", |it| of_host(it, |host| Some(host.busiest_thread))),
+            ("machine, CPUs", |it| of_host(it, |host| host.machine_busy)),
+            ("accept queue", |it| {
+                or_none(it.host.as_ref(), |it| it.accept_queue.to_string()).into()
+            }),
+        ]);
+    }
+    columns.push(("driver", |it| percent(it.driver_cpu_share)));
+    Table::of(steps, &columns).class("dense").words(&[2])
+}
+
+fn outcome(step: &Step) -> Cell {
+    let missed = if step.outcome == Outcome::Carried { "" } else { "missed" };
+    Cell::from(step.outcome.in_words()).class(missed)
+}
+
+fn response(step: &Step) -> Cell {
+    let bound = if step.response.is_lower_bound { ">\u{a0}" } else { "" };
+    format!("{bound}{}", time(step.response.ms)).into()
+}
+
+fn percent(share: f64) -> Cell {
+    format!("{:.0} %", 100.0 * share).into()
+}
+
+fn of_host(step: &Step, of: fn(&HostUse) -> Option<f64>) -> Cell {
+    or_none(step.host.as_ref().and_then(of), |cpus| format!("{cpus:.2}")).into()
 }
 
 fn setting(report: &Report) -> Markup {
     let machine = tidegate_host::Machine::read();
     let noun = words::sessions(report);
     html! { dl.how {
-        dt { "Load" } dd { (format!("New {noun} arrive as a Poisson process, whether or not earlier ones are over (open model); {} requests a session; steps of {} s after a warm-up of {} s, within which 99 of 100 sessions end.", digits(report.requests), digits(report.step_s), digits(report.warm_up_s))) }
+        dt { "Load" } dd { (format!("New {noun} arrive as a Poisson process, whether or not earlier ones are over (open model); {} requests a session; steps of {} s after a warm-up of {} s, within which 99 of 100 sessions end.", number(report.requests), number(report.step_s), number(report.warm_up_s))) }
         dt { "Think time" } dd { @if report.think_s == 0.0 { "None." } @else if report.time_scale < 1.0 {
-            (format!("{} s a session. In the steps customers thought {} times as long, so that the study ended in time; customers at a time are for real times: rate × (measured time of a session + think time that was left out).", digits(report.think_s), exact(report.time_scale)))
-        } @else { (format!("{} s a session.", digits(report.think_s))) } }
+                (format!("{} s a session. In the steps customers thought {} times as long, so that the study ended in time; customers at a time are for real times: rate × (measured time of a session + think time that was left out).", number(report.think_s), exact(report.time_scale)))
+            } @else { (format!("{} s a session.", number(report.think_s))) } }
         dt { "Carried" } dd { (format!("At least 98 % of the {noun} that end complete, as many complete as their lengths let one expect, and the {}th percentile of response times is at most {}. The rate is the one at which a step is as likely to be carried as not, by the method of up and down.", report.limit.percentile, report.limit)) }
         dt { "Customers at a time" } dd { "Little's law: rate × mean time of a session." }
         dt { "The site's process" } dd { @match &report.processes { Some(it) => (it), None => "not observed: the site was seen from outside" } @if report.analysis.bottleneck.resource == Resource::Machine { "; the load generator ran on the same processors" } }

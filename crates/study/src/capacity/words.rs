@@ -2,46 +2,25 @@
 
 use super::analysis::{EXPLAINED, Law, follows};
 use super::beyond::compared;
-use super::bottleneck::digits;
 use super::kept::{KEPT, Kept, kept, undecided_because, verdict};
 use super::staircase::End;
 use super::step::{Outcome, Step};
 use super::updown::Interval;
 use super::{Compared, Report};
 use tidegate_experiment::Verdict;
+use tidegate_report::number::{self, significant, time};
 
 /// Measured throughput above the highest of the law by this factor contradicts it.
 const BEYOND_LAW: f64 = 1.05;
 
-/// A number of a few digits for people: two digits that count below 10, else whole.
+/// A number of a few digits for people: two that count below 10, else whole.
 pub(super) fn round(value: f64) -> String {
-    match value {
-        small if small < 0.995 => format!("{small:.2}"),
-        small if small < 9.95 => format!("{small:.1}"),
-        large => grouped(large.round()),
-    }
-}
-
-/// A whole number, with thin spaces between thousands from 10,000 on.
-fn grouped(value: f64) -> String {
-    let digits = format!("{value:.0}");
-    if digits.len() < 5 {
-        return digits;
-    }
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
-            text.push('\u{202f}');
-        }
-        text.push(digit);
-    }
-    text
+    significant(value, 2)
 }
 
 /// `a to b`, or the value where both are the same.
 pub(super) fn range(it: Interval) -> String {
-    let (low, high) = (round(it.low.max(0.0)), round(it.high));
-    if low == high { low } else { format!("{low} to {high}") }
+    number::range((it.low.max(0.0), it.high), round)
 }
 
 /// `1 session` or `2 sessions`; visits where the scenario is one page.
@@ -247,14 +226,6 @@ pub(super) fn bound(it: &Compared) -> String {
     format!("{more}{}", time(it.response_ms))
 }
 
-/// Milliseconds, or seconds from one on.
-pub(super) fn time(ms: f64) -> String {
-    match ms {
-        ms if ms < 1000.0 => format!("{}\u{a0}ms", digits(ms)),
-        ms => format!("{}\u{a0}s", digits(ms / 1000.0)),
-    }
-}
-
 /// What the law says, in sentences.
 pub(super) fn law(report: &Report) -> Vec<String> {
     let Law::Fitted { fit, unsettled } = &report.analysis.law else {
@@ -442,12 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_as_exact_as_people_need_them() {
-        assert_eq!(
-            [0.123, 4.25, 43.7, 1234.6, 12_345.0].map(round),
-            ["0.12", "4.2", "44", "1235", "12\u{202f}345"]
-        );
+    fn an_interval_is_as_exact_as_people_need_it() {
         assert_eq!(range(Interval { value: 1.0, low: 0.5, high: 12.2 }), "0.50 to 12");
-        assert_eq!([12.3, 1500.0].map(time), ["12.3\u{a0}ms", "1.50\u{a0}s"]);
     }
 }

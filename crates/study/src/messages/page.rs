@@ -46,8 +46,9 @@ pub(super) fn html(
         .soft(html! { "Each request on one kept connection, on a new one that resumes the session of TLS, and on a new one." })
         .table(&rows("connections", CONNECTIONS))
         .folded("By size of the payload", &rows("sizes", SIZES))
-        .heading("How it was measured");
-    page.facts(how(summary, volume)).html()
+        .heading("How it was measured")
+        .raw(how(summary, volume));
+    page.html()
 }
 
 /// CPU and bytes of the smallest message as bars.
@@ -95,54 +96,24 @@ fn claims(summary: &Summary) -> Table {
     table
 }
 
-fn how(summary: &Summary, volume: &Volume) -> Vec<(&'static str, Markup)> {
+fn how(summary: &Summary, volume: &Volume) -> Markup {
     let (machine, provenance) = (&summary.machine, &summary.provenance);
     let Volume { requests, rounds } = *volume;
-    vec![
-        (
-            "Rounds",
-            html! { (rounds) ", in each of which every configuration is started anew once, in random order" },
-        ),
-        (
-            "Series",
-            html! { (requests) " requests of one client from the start on, then " (requests) " of two clients at a time, then connections and sizes. Requests follow each other without a pause; client and server share all processors, as in the paper" },
-        ),
-        (
-            "A request",
-            html! { "From before the message is made until its answer was verified. The answer to a payload is short" },
-        ),
-        (
-            "Once warm",
-            html! { "The second half of a series, in batches of " (volume.batch()) " requests" },
-        ),
-        (
-            "Requests per second",
-            html! { "Of two clients without pauses: their number divided by the mean time of a request" },
-        ),
-        (
-            "First answer",
-            html! { "From the start of the server's process until it reports that it is ready, and the first request" },
-        ),
-        (
-            "CPU",
-            html! { "Of the whole server process, on Java with its compiler and garbage collector; of the client's threads, on Java without them. Bytes are counted at the socket, below TLS" },
-        ),
-        (
-            "Security",
-            html! { "rust-https: TLS 1.3, ECDSA P-256. rust-jose: ES256 in ECDH-ES with A256GCM, a new key pair per message. rust-cose: ES256 in A256GCM under a shared secret. rust-http-signatures: signed, not encrypted. rust-xml: XML Signature with ECDSA P-256 in XML Encryption with ECDH-ES and AES-256-GCM, a new key pair per message. soap-wss: signed and encrypted by WSS4J with RSA" },
-        ),
-        (
-            "Intervals",
-            html! { "95 %, by Student's t over batches; ratios from logarithms. Batches that follow each other are alike, so the true uncertainty is somewhat larger. Where a first request is compared with the warm time, the interval is that of the warm time; where two are compared with each other, it is over the starts" },
-        ),
-        ("Machine", html! { (machine) ", " (machine.system) ", " (machine.cpus) " processors" }),
-        ("Commit", html! { (provenance.commit) }),
-        ("Command", html! { code { (provenance.command) } }),
-        (
-            "Data",
-            html! { code { "requests.parquet" } " has every request, " code { "results.parquet" } " a row for each configuration and round, " code { "summary.json" } " the tables and claims of this page" },
-        ),
-    ]
+    html! { dl.how {
+        dt { "Rounds" } dd { (rounds) ", in each of which every configuration is started anew once, in random order" }
+        dt { "Series" } dd { (requests) " requests of one client from the start on, then " (requests) " of two clients at a time, then connections and sizes. Requests follow each other without a pause; client and server share all processors, as in the paper" }
+        dt { "A request" } dd { "From before the message is made until its answer was verified. The answer to a payload is short" }
+        dt { "Once warm" } dd { "The second half of a series, in batches of " (volume.batch()) " requests" }
+        dt { "Requests per second" } dd { "Of two clients without pauses: their number divided by the mean time of a request" }
+        dt { "First answer" } dd { "From the start of the server's process until it reports that it is ready, and the first request" }
+        dt { "CPU" } dd { "Of the whole server process, on Java with its compiler and garbage collector; of the client's threads, on Java without them. Bytes are counted at the socket, below TLS" }
+        dt { "Security" } dd { "rust-https: TLS 1.3, ECDSA P-256. rust-jose: ES256 in ECDH-ES with A256GCM, a new key pair per message. rust-cose: ES256 in A256GCM under a shared secret. rust-http-signatures: signed, not encrypted. rust-xml: XML Signature with ECDSA P-256 in XML Encryption with ECDH-ES and AES-256-GCM, a new key pair per message. soap-wss: signed and encrypted by WSS4J with RSA" }
+        dt { "Intervals" } dd { "95 %, by Student's t over batches; ratios from logarithms. Batches that follow each other are alike, so the true uncertainty is somewhat larger. Where a first request is compared with the warm time, the interval is that of the warm time; where two are compared with each other, it is over the starts" }
+        dt { "Machine" } dd { (machine) ", " (machine.system) ", " (machine.cpus) " processors" }
+        dt { "Commit" } dd { (provenance.commit) }
+        dt { "Command" } dd { code { (provenance.command) } }
+        dt { "Data" } dd { code { "requests.parquet" } " has every request, " code { "results.parquet" } " a row for each configuration and round, " code { "summary.json" } " the tables and claims of this page" }
+    } }
 }
 
 fn text(row: &Row, name: &str) -> String {
