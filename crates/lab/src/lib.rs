@@ -14,6 +14,7 @@ mod cores;
 mod error;
 pub mod experiment;
 mod gate_config;
+pub mod http;
 mod log;
 mod neighbour;
 pub mod peers;

@@ -1,16 +1,14 @@
 //! The server of the generators: nginx with one worker that answers from memory and
 //! counts requests and handshakes. What the generators report of themselves is not used.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use anyhow::Context;
 
 use tidegate_lab::peers::nginx::{temporary_paths, user};
-use tidegate_lab::{Certificate, Key, Launch, Process, free_address};
+use tidegate_lab::{Certificate, Key, Launch, Process, free_address, http};
 
 const NGINX: &str = "/usr/sbin/nginx";
 const NO_COUNTS: &str = "nginx does not report its counts";
@@ -75,12 +73,7 @@ impl Site {
     }
 
     fn status(&self) -> anyhow::Result<String> {
-        let mut stream = TcpStream::connect(self.status)?;
-        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-        stream.write_all(b"GET / HTTP/1.0\r\n\r\n")?;
-        let mut text = String::new();
-        stream.take(64 * 1024).read_to_string(&mut text)?;
-        Ok(text)
+        Ok(http::get(self.status, "/")?.ok()?)
     }
 
     /// The counts so far. Each call is a request itself.

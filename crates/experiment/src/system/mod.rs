@@ -2,7 +2,6 @@
 
 mod brokerage;
 mod gate;
-mod http;
 mod own;
 mod servers;
 mod site;
@@ -11,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use tidegate_host::{Cores, Files, processes, scheduling};
 use tidegate_lab::services::{Node, Tomcat};
-use tidegate_lab::{Certificate, Key, Launch, Process, Service};
+use tidegate_lab::{Certificate, Key, Launch, Process, Service, http};
 use tidegate_load::Stop;
 
 use crate::experiment::Settings;
@@ -245,7 +244,7 @@ impl System {
     /// does not answer.
     pub fn admin(&self, page: &str) -> Option<String> {
         let address = self.gate.as_ref()?.address("admin").ok()?;
-        http::get(address, page).ok().filter(|answer| answer.status == 200).map(|it| it.body)
+        http::get_at(address, page).ok().filter(|answer| answer.status == 200).map(|it| it.body)
     }
 }
 

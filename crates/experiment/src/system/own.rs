@@ -6,10 +6,10 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use tidegate_host::Cores;
-use tidegate_lab::{Launch, Process};
+use tidegate_lab::{Launch, Process, http};
 use tidegate_load::Stop;
 
-use super::{Workshop, http};
+use super::Workshop;
 use crate::experiment::Settings;
 use crate::{Error, Result};
 
@@ -51,7 +51,7 @@ pub(super) fn start(
     let deadline = Instant::now() + Duration::from_secs_f64(settings.ready_within);
     loop {
         let ready = match &settings.ready {
-            Some(path) => http::get(address, path).is_ok_and(|answer| answer.status < 500),
+            Some(path) => http::get_at(address, path).is_ok_and(|answer| answer.status < 500),
             None => accepts(&place),
         };
         if ready {

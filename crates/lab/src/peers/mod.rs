@@ -8,14 +8,12 @@ mod work;
 pub use work::{Version, Work};
 
 use crate::error::{Error, Fault, Result};
-use crate::{Certificate, Launch, Process};
+use crate::{Certificate, Launch, Process, http};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tidegate_host::Cores;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 /// A server, and for the gate its policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -118,23 +116,15 @@ impl Server {
     /// The gate does not report it.
     pub async fn held(&self) -> Result<u64> {
         let Some(address) = self.metrics else { return Ok(0) };
-        let text = get_metrics(address).await.of_process("the gate's metrics cannot be read")?;
+        let page = tokio::task::spawn_blocking(move || http::get(address, "/metrics")?.ok());
+        let text = page.await.expect("a request does not panic");
+        let text = text.of_process("the gate's metrics cannot be read")?;
         held_in(&text).ok_or_else(|| {
             Error::Process(
                 "the gate's metrics do not report how many connections were held".to_owned(),
             )
         })
     }
-}
-
-async fn get_metrics(address: SocketAddr) -> std::io::Result<String> {
-    let mut stream = TcpStream::connect(address).await?;
-    stream
-        .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        .await?;
-    let mut text = String::new();
-    stream.take(1024 * 1024).read_to_string(&mut text).await?;
-    Ok(text)
 }
 
 /// The counter of held new connections in a page of metrics.

@@ -1,13 +1,13 @@
 //! Waits until a server answers a request, which for one on a Java virtual machine may be half
 //! a minute after its start.
 
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use tidegate_load::Stop;
 
 use crate::error::{Error, Result};
+use crate::http::get_while;
 use crate::process::Process;
 
 /// Longest time until a server answers: a virtual machine on a quarter of a processor starts,
@@ -15,8 +15,6 @@ use crate::process::Process;
 pub const START: Duration = Duration::from_secs(120);
 /// Time between two attempts.
 const POLL: Duration = Duration::from_millis(50);
-/// Time between two looks at the operator's stop while a response is awaited.
-const LOOK: Duration = Duration::from_millis(200);
 
 /// Waits until `path` is answered with status 200, in the clear.
 ///
@@ -42,12 +40,13 @@ pub fn wait_until_ok(
         if left.is_zero() {
             return Err(failed(process, &format!("did not answer within {} s", longest.as_secs())));
         }
-        match status(address, path, deadline, stop) {
-            Some(200) => return Ok(()),
-            Some(status) => {
+        let waits = || !stop.is_stopped() && Instant::now() <= deadline;
+        match get_while(address, path, waits).map(|answer| answer.status) {
+            Ok(200) => return Ok(()),
+            Ok(status) => {
                 return Err(failed(process, &format!("answered {path} with status {status}")));
             }
-            None => std::thread::sleep(POLL.min(left)),
+            Err(_) => std::thread::sleep(POLL.min(left)),
         }
     }
 }
@@ -56,39 +55,11 @@ fn failed(process: &Process, what: &str) -> Error {
     Error::Process(format!("the {} {what}: {}", process.name(), process.last_lines()))
 }
 
-/// The status of the response to a GET; `None` if there is none yet.
-fn status(address: SocketAddr, path: &str, deadline: Instant, stop: &Stop) -> Option<u16> {
-    let mut stream = TcpStream::connect_timeout(&address, LOOK).ok()?;
-    stream.set_read_timeout(Some(LOOK)).ok()?;
-    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).ok()?;
-    let mut head = [0; 12];
-    let mut filled = 0;
-    while filled < head.len() {
-        match stream.read(&mut head[filled..]) {
-            Ok(0) => return None,
-            Ok(bytes) => filled += bytes,
-            Err(error) if is_silence(&error) => {
-                if stop.is_stopped() || Instant::now() > deadline {
-                    return None;
-                }
-            }
-            Err(_) => return None,
-        }
-    }
-    std::str::from_utf8(&head).ok()?.strip_prefix("HTTP/1.1 ")?.parse().ok()
-}
-
-/// Whether nothing came within the time to wait for it.
-fn is_silence(error: &io::Error) -> bool {
-    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
-    matches!(error.kind(), WouldBlock | TimedOut | Interrupted)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::process::Launch;
+    use std::io::{Read, Write};
     use std::net::TcpListener;
     use std::process::Command;
 

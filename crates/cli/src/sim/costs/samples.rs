@@ -2,13 +2,12 @@
 //! the truth afterwards.
 
 use std::collections::HashMap;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use serde::Deserialize;
 use tidegate_control::{ByResource, ClassWork, Reading, ResourceName, Usage};
+use tidegate_lab::http;
 use tidegate_sim::estimators::ConnectionCosts;
 
 /// Counters of gate and site since their start.
@@ -44,10 +43,6 @@ struct Handshakes {
     ok: u64,
 }
 
-/// Longest time for a page of the admin address.
-const DEADLINE: Duration = Duration::from_secs(5);
-/// Most bytes of a page; the status is far shorter.
-const LONGEST: u64 = 1 << 20;
 /// Seconds before and after a sample over which its true costs are measured.
 const AROUND_S: f64 = 2.5;
 
@@ -57,7 +52,8 @@ impl Sample {
     /// # Errors
     /// The gate, or `site_cpu_s`, does not report.
     pub fn take(admin: &str, site_cpu_s: impl Fn() -> anyhow::Result<f64>) -> anyhow::Result<Self> {
-        let status = page(admin, "/status")?;
+        let status = http::get_at(admin, "/status").and_then(http::Answer::ok);
+        let status = status.with_context(|| format!("the gate does not report at {admin}"))?;
         let gate = serde_json::from_str(&status).context("the gate's status has other fields")?;
         Ok(Self { gate, site_cpu_s: site_cpu_s()? })
     }
@@ -156,23 +152,6 @@ pub fn added_cpu_s(samples: &[Sample], step_s: f64) -> Option<f64> {
     };
     let (before, after) = (step_s - 2.0 * AROUND_S, end_s - 2.0 * AROUND_S);
     Some(request(after, end_s)? - request(before, step_s)?)
-}
-
-/// A page of the admin address.
-fn page(admin: &str, path: &str) -> anyhow::Result<String> {
-    let host = admin.trim_start_matches("http://");
-    let address = host.parse().with_context(|| format!("{admin} is no admin address"))?;
-    let mut stream = TcpStream::connect_timeout(&address, DEADLINE)
-        .with_context(|| format!("the gate does not answer at {admin}"))?;
-    stream.set_read_timeout(Some(DEADLINE))?;
-    stream.set_write_timeout(Some(DEADLINE))?;
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n")?;
-    let mut response = String::new();
-    stream.take(LONGEST).read_to_string(&mut response)?;
-    match response.split_once("\r\n\r\n") {
-        Some((head, body)) if head.starts_with("HTTP/1.1 200") => Ok(body.to_owned()),
-        _ => bail!("{admin}{path}: {}", response.lines().next().unwrap_or("no response")),
-    }
 }
 
 #[cfg(test)]
