@@ -60,7 +60,7 @@ pub fn percent(share: f64) -> String {
         100.0 => "100".to_owned(),
         small if small > 0.0 && small < 0.01 => "< 0.01".to_owned(),
         near if near < 100.0 && near > 99.99 => "> 99.99".to_owned(),
-        edge if !(1.0..=99.0).contains(&edge) && edge < 100.0 => format!("{edge:.2}"),
+        edge if edge.abs() < 1.0 || (edge > 99.9 && edge < 100.0) => format!("{edge:.2}"),
         _ => format!("{value:.1}"),
     };
     format!("{text}\u{a0}%")
@@ -140,10 +140,20 @@ mod tests {
 
     #[test]
     fn what_is_not_all_is_not_written_as_all() {
-        let shares = [0.0, 0.000_01, 0.005, 0.5, 0.999, 0.999_99, 1.0, f64::NAN];
+        let shares = [0.0, 0.000_01, 0.005, 0.5, 0.994, 0.9995, 0.999_99, 1.0, f64::NAN];
         assert_eq!(
             shares.map(|share| percent(share).replace('\u{a0}', " ")),
-            ["0 %", "< 0.01 %", "0.50 %", "50.0 %", "99.90 %", "> 99.99 %", "100 %", NONE]
+            [
+                "0 %",
+                "< 0.01 %",
+                "0.50 %",
+                "50.0 %",
+                "99.4 %",
+                "99.95 %",
+                "> 99.99 %",
+                "100 %",
+                NONE
+            ]
         );
     }
 

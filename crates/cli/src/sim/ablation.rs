@@ -1,8 +1,10 @@
 //! `tide` without each of its parts, beside `tide`, in one table.
 
+use tidegate_report::Table;
+use tidegate_report::number::or_none;
 use tidegate_sim::{Evaluated, Measure, VARIANTS};
 
-use super::overview::Overview;
+use super::overview::{Overload, Overview};
 use super::summary::Summary;
 
 /// The policy that every variant is compared with.
@@ -16,44 +18,44 @@ pub fn policies() -> Vec<&'static str> {
 /// A row for each policy: its figures over all scenarios without attacks at twice the
 /// capacity and more, its p95 in that of `tide` over all runs, goals and expectations.
 pub fn text(summary: &Summary) -> String {
-    let mut text = format!(
-        "{:<17}{:>9}{:>9}{:>9}{:>8}{:>9}{:>11}{:>8}  {}\n",
-        "policy", "goodput", "worst", "p95, in", "lost", "refused", "goals", "missed", "lacks"
-    );
-    text += &format!(
-        "{:<17}{:>9}{:>9}{:>9}{:>8}{:>9}{:>11}{:>8}\n",
-        "", "mean, %", "%", "tide's", "%", "at 0.9, %", "met", "ranges"
-    );
+    let heads = [
+        "policy",
+        "goodput\nmean, %",
+        "worst\n%",
+        "p95, in\ntide's",
+        "lost\n%",
+        "refused\nat 0.9, %",
+        "goals\nmet",
+        "missed\nranges",
+        "lacks",
+    ];
+    let mut table = Table::new(heads).words(&[8]);
     for overview in summary.overviews() {
-        text += &row(summary, overview);
+        table.row(row(summary, overview));
     }
-    text
+    table.text()
 }
 
-fn row(summary: &Summary, overview: &Overview) -> String {
-    let of_overload = |figure: fn(&super::overview::Overload) -> f64| {
-        overview.overload.as_ref().map_or("-".to_owned(), |o| format!("{:.2}", 100.0 * figure(o)))
-    };
-    let refused = overview.refused_below.map_or("-".to_owned(), |r| format!("{:.2}", 100.0 * r));
+fn row(summary: &Summary, overview: &Overview) -> [String; 9] {
+    let share = |share: Option<f64>| or_none(share, |share| format!("{:.2}", 100.0 * share));
+    let of_overload = |figure: fn(&Overload) -> f64| share(overview.overload.as_ref().map(figure));
     let p95 = p95_in_that_of_the_whole(summary, overview.policy);
-    let p95 = p95.map_or("-".to_owned(), |times| format!("{times:.3}"));
     // Variants are no rivals of each other.
     let goals = || overview.goals.iter().filter(|reached| !reached.goal.compares());
     let met: usize = goals().map(|reached| reached.met()).sum();
     let assessed: usize = goals().map(|reached| reached.runs.len()).sum();
     let lacks = VARIANTS.iter().find(|variant| variant.name == overview.policy);
-    format!(
-        "{:<17}{:>9}{:>9}{:>9}{:>8}{:>9}{:>11}{:>8}  {}\n",
-        overview.policy,
+    [
+        overview.policy.to_owned(),
         of_overload(|o| o.goodput_mean),
         of_overload(|o| o.goodput_worst),
-        p95,
+        or_none(p95, |times| format!("{times:.3}")),
         of_overload(|o| o.lost_mean),
-        refused,
+        share(overview.refused_below),
         format!("{met}/{assessed}"),
-        missed(summary, overview.policy),
-        lacks.map_or("nothing", |variant| variant.lacks),
-    )
+        missed(summary, overview.policy).to_string(),
+        lacks.map_or("nothing", |variant| variant.lacks).to_owned(),
+    ]
 }
 
 /// The geometric mean over all runs of p95 in that of `tide`.

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
+use tidegate_report::number::{NONE, percent};
 use tidegate_sim::goals::{Assessment, Goal, Unit, assess};
 use tidegate_sim::{Evaluated, Measure, Scenario};
 
@@ -156,10 +157,8 @@ impl Of<'_> {
     pub fn figure(&self) -> String {
         let value = self.verdict.value;
         match self.verdict.goal.unit() {
-            _ if !value.is_finite() => "–".to_owned(),
-            // A few in a thousand must not read as zero.
-            Unit::Share if value != 0.0 && value.abs() < 0.01 => format!("{:.2} %", 100.0 * value),
-            Unit::Share => format!("{:.1} %", 100.0 * value),
+            _ if !value.is_finite() => NONE.to_owned(),
+            Unit::Share => percent(value),
             Unit::Times => format!("{value:.2}×"),
             Unit::Seconds => format!("{value:.1} s"),
         }
@@ -292,7 +291,7 @@ mod tests {
         let rows = summary.overviews();
         let of = |row: usize, goal| rows[row].goals.iter().find(|r| r.goal == goal).unwrap();
         let beaten = of(1, Goal::Unbeaten);
-        assert_eq!((beaten.met(), beaten.worst().figure().as_str()), (0, "3.0 %"));
+        assert_eq!((beaten.met(), beaten.worst().figure().as_str()), (0, "3.0\u{a0}%"));
         assert_eq!(beaten.worst().place(), "demo at 2×, codel");
         assert_eq!(of(0, Goal::Unbeaten).met(), 1);
     }

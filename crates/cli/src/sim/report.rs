@@ -7,8 +7,8 @@ use tidegate_sim::{Evaluated, Measure, Scenario, Tenth};
 use super::goals_page;
 use super::results::Result;
 use super::summary::Summary;
-use super::table::COLUMNS;
-use tidegate_report::{Chart, Line, Scale};
+use super::table::runs;
+use tidegate_report::{Chart, Line, Scale, time_ticks};
 
 /// The whole page.
 pub fn page(summary: &Summary) -> String {
@@ -40,7 +40,7 @@ pub fn page(summary: &Summary) -> String {
             h2 id=(scenario.name) { (scenario.name) }
             p { (scenario.about) }
             (charts(scenario, results))
-            (table(scenario, results))
+            (runs(scenario, results).html())
         }
     };
     tidegate_report::page("Tidegate: simulated", &content)
@@ -110,11 +110,7 @@ fn course(
             Some(Line { name: result.policy.to_owned(), points })
         })
         .collect();
-    let step = [1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 300.0];
-    let step = step.into_iter().find(|step| scenario.duration_s / step <= 10.0).unwrap_or(600.0);
-    let end = scenario.duration_s;
-    let ticks: Vec<f64> =
-        (0..).map(|n| f64::from(n) * step).take_while(|at| *at < end).chain([end]).collect();
+    let ticks = time_ticks(scenario.duration_s, 10);
     let chart = Chart {
         lines: &lines,
         x_label: "seconds",
@@ -125,27 +121,10 @@ fn course(
     figure(&format!("{title} at {load}×"), "The course of one run.", &chart)
 }
 
-fn figure(title: &str, note: &str, chart: &Chart) -> Markup {
-    html! { figure { figcaption { (title) small { (note) } } (PreEscaped(chart.svg())) } }
-}
-
-fn table(scenario: &Scenario, results: &[Result]) -> Markup {
-    let missed = |run: &Evaluated, measure| {
-        run.verdicts(scenario).any(|(expectation, met)| !met && expectation.measure == measure)
-    };
-    html! { div.scroll { table.dense {
-        tr {
-            th { "policy" } th { "load" }
-            @for column in &COLUMNS { th { (column.head[0]) br; (column.head[1]) } }
-        }
-        @for run in results.iter().flat_map(|result| &result.runs) {
-            tr {
-                td class=(run.policy) { (run.policy) }
-                td { (run.load) "×" }
-                @for column in &COLUMNS {
-                    td.missed[missed(run, column.measure)] { (column.figure(run)) }
-                }
-            }
-        }
-    } } }
+/// A chart with its caption, in one size: a page has hundreds of them.
+pub fn figure(title: &str, note: &str, chart: &Chart) -> Markup {
+    html! { figure {
+        figcaption { (title) @if !note.is_empty() { small { (note) } } }
+        (PreEscaped(chart.svg()))
+    } }
 }

@@ -1,11 +1,15 @@
-//! The results as tables of plain text, as wide as the terminal.
+//! The results as tables, for the terminal and for the page.
 
 use std::io::IsTerminal;
 
+use maud::{Markup, html};
+use tidegate_report::number::{or_none, percent};
+use tidegate_report::{Cell, Column, Table};
 use tidegate_sim::goals::Goal;
-use tidegate_sim::{Evaluated, Measure};
+use tidegate_sim::{Measure, Scenario};
 
-use super::overview::{Overview, Reached};
+use super::overview::{Of, Overload, Overview, Reached};
+use super::results::Result;
 use super::summary::Summary;
 
 /// Width where none is known, as in a file: every column fits.
@@ -19,29 +23,22 @@ pub fn width() -> usize {
 
 /// Scenario by scenario, then all in one table, goals, and the expectations missed.
 pub fn text(summary: &Summary, width: usize) -> String {
-    let policy_width = policy_width(summary);
-    let columns = columns(width.saturating_sub(policy_width + LOAD_WIDTH));
     let mut text = String::new();
     for (scenario, results) in summary.by_scenario() {
-        text += &format!(
-            "{}\n{}",
-            wrapped(&scenario.name, &scenario.about, width),
-            head(policy_width, &columns)
-        );
-        for run in results.iter().flat_map(|result| &result.runs) {
-            text += &row(run, policy_width, &columns);
-        }
-        text.push('\n');
+        let about = wrapped(&scenario.name, &scenario.about, width);
+        text += &format!("{about}\n{}\n", runs(scenario, results).text_within(width));
     }
     let overviews = summary.overviews();
+    let mut titled = |title: &str, table: Table| text += &format!("{title}\n{}\n", table.text());
     if summary.scenarios.len() > 1 || overviews.len() > 1 {
-        text += &all_in_one(overviews, policy_width);
+        let title = "All scenarios without attacks, at twice the capacity and more";
+        titled(title, policies(overviews));
     }
     if overviews.len() > 1 {
-        text += &goals_of_all(overviews, policy_width);
+        titled("Goals, met in % of the runs", goals_of_all(overviews));
     }
     if let Some(overview) = summary.goal_policy() {
-        text += &goals_of_one(overview);
+        titled(&format!("Goals of {}", overview.policy), goals(overview));
     }
     text + &expectations(summary)
 }
@@ -61,162 +58,125 @@ fn wrapped(name: &str, about: &str, width: usize) -> String {
     lines.join("\n")
 }
 
-/// A column of a scenario's table, in text and on the page.
-pub struct Column {
-    /// Two lines.
-    pub head: [&'static str; 2],
-    width: usize,
-    /// Columns of a higher rank are left out first where the width is short.
-    rank: u8,
-    pub measure: Measure,
-    /// What the value is multiplied by, and digits after the point.
-    shown: (f64, usize),
+/// The runs of a scenario, a row each. An expectation that was missed is marked.
+pub fn runs(scenario: &Scenario, results: &[Result]) -> Table {
+    let heads = COLUMNS.iter().map(|(head, rank, ..)| Column::new(*head).rank(*rank));
+    let mut table =
+        Table::new(["policy".into(), "load".into()].into_iter().chain(heads)).class("dense");
+    for run in results.iter().flat_map(|result| &result.runs) {
+        let figures = COLUMNS.iter().map(|(_, _, measure, (factor, digits))| {
+            let shown = |value: f64| format!("{:.digits$}", factor * value);
+            let missed = run.verdicts(scenario).any(|(it, met)| !met && it.measure == *measure);
+            let class = if missed { "missed" } else { "" };
+            Cell::from(or_none(run.value(*measure), shown)).class(class)
+        });
+        let policy = Cell::from(run.policy.as_str()).class(&*run.policy);
+        table.row([policy, format!("{}×", run.load).into()].into_iter().chain(figures));
+    }
+    table
 }
+
+/// A column of a scenario's table: its head, its rank where the width is short, what it shows,
+/// what the value is multiplied by, and digits after the point.
+type Shown = (&'static str, u8, Measure, (f64, usize));
 
 #[rustfmt::skip]
-pub const COLUMNS: [Column; 16] = {
-    const fn column(head: [&'static str; 2], width: usize, rank: u8, measure: Measure, shown: (f64, usize)) -> Column {
-        Column { head, width, rank, measure, shown }
-    }
-    [
-        column(["goodput", "% best"],       8, 0, Measure::Goodput, (100.0, 1)),
-        column(["p50", "ms"],               9, 5, Measure::P50, (1.0, 1)),
-        column(["p95", "ms"],               9, 0, Measure::P95, (1.0, 1)),
-        column(["p99", "ms"],               9, 6, Measure::P99, (1.0, 1)),
-        column(["p95 in", "its calm"],      9, 0, Measure::P95Ratio, (1.0, 2)),
-        column(["standing", "queue, ms"],  10, 2, Measure::Standing, (1.0, 1)),
-        column(["longest", "queue, ms"],   10, 4, Measure::Overshoot, (1.0, 1)),
-        column(["refused", "%"],            8, 0, Measure::Refused, (100.0, 1)),
-        column(["refused", "idle, %"],            8, 3, Measure::RefusedIdle, (100.0, 1)),
-        column(["lost", "%"],               6, 0, Measure::Lost, (100.0, 1)),
-        column(["cut off", "%"],            8, 5, Measure::CutOff, (100.0, 1)),
-        column(["wasted", "%"],             7, 1, Measure::Wasted, (100.0, 1)),
-        column(["settled", "s"],            8, 1, Measure::Settle, (1.0, 1)),
-        column(["open", "s"],               6, 4, Measure::Reopen, (1.0, 1)),
-        column(["fair by", "length"],       8, 4, Measure::FairLengths, (1.0, 2)),
-        column(["fair by", "prefix"],       8, 6, Measure::FairPrefixes, (1.0, 2)),
-    ]
-};
-
-/// Width of the column of loads.
-const LOAD_WIDTH: usize = 6;
-/// Width of the column of policies, unless a longer name needs more.
-const POLICY_WIDTH: usize = 13;
-
-fn policy_width(summary: &Summary) -> usize {
-    let names = summary.overviews().iter().map(|overview| overview.policy.len() + 1);
-    names.max().unwrap_or(0).max(POLICY_WIDTH)
-}
-
-/// The columns that fit into a width, the most important ones first.
-fn columns(width: usize) -> Vec<&'static Column> {
-    let fits = |rank: u8| {
-        let kept = COLUMNS.iter().filter(|column| column.rank <= rank);
-        kept.map(|column| column.width).sum::<usize>() <= width
-    };
-    let rank = (0..=6).rev().find(|rank| fits(*rank)).unwrap_or(0);
-    COLUMNS.iter().filter(|column| column.rank <= rank).collect()
-}
-
-fn head(policy_width: usize, columns: &[&Column]) -> String {
-    let line = |first: &str, second: &str, place: usize| {
-        let cells =
-            columns.iter().map(|column| format!("{:>1$}", column.head[place], column.width));
-        format!("{first:<policy_width$}{second:>LOAD_WIDTH$}{}\n", cells.collect::<String>())
-    };
-    line("policy", "load", 0) + &line("", "", 1)
-}
-
-fn row(run: &Evaluated, policy_width: usize, columns: &[&Column]) -> String {
-    let cells = columns.iter().map(|column| format!("{:>1$}", column.figure(run), column.width));
-    let load = format!("{}×", run.load);
-    format!("{:<policy_width$}{load:>LOAD_WIDTH$}{}\n", run.policy, cells.collect::<String>())
-}
-
-impl Column {
-    /// A run's figure; `–`: it has none.
-    pub fn figure(&self, run: &Evaluated) -> String {
-        let (factor, digits) = self.shown;
-        let value = run.value(self.measure);
-        value.map_or("–".to_owned(), |value| format!("{:.digits$}", factor * value))
-    }
-}
+const COLUMNS: [Shown; 16] = [
+    ("goodput\n% best",       0, Measure::Goodput, (100.0, 1)),
+    ("p50\nms",               5, Measure::P50, (1.0, 1)),
+    ("p95\nms",               0, Measure::P95, (1.0, 1)),
+    ("p99\nms",               6, Measure::P99, (1.0, 1)),
+    ("p95 in\nits calm",      0, Measure::P95Ratio, (1.0, 2)),
+    ("standing\nqueue, ms",   2, Measure::Standing, (1.0, 1)),
+    ("longest\nqueue, ms",    4, Measure::Overshoot, (1.0, 1)),
+    ("refused\n%",            0, Measure::Refused, (100.0, 1)),
+    ("refused\nidle, %",      3, Measure::RefusedIdle, (100.0, 1)),
+    ("lost\n%",               0, Measure::Lost, (100.0, 1)),
+    ("cut off\n%",            5, Measure::CutOff, (100.0, 1)),
+    ("wasted\n%",             1, Measure::Wasted, (100.0, 1)),
+    ("settled\ns",            1, Measure::Settle, (1.0, 1)),
+    ("open\ns",               4, Measure::Reopen, (1.0, 1)),
+    ("fair by\nlength",       4, Measure::FairLengths, (1.0, 2)),
+    ("fair by\nprefix",       6, Measure::FairPrefixes, (1.0, 2)),
+];
 
 /// One row per policy.
-fn all_in_one(overviews: &[Overview], policy_width: usize) -> String {
-    let percent = |value: Option<f64>| match value {
-        Some(value) => format!("{:.1}", 100.0 * value),
-        None => "–".to_owned(),
-    };
-    let mut text = format!(
-        "All scenarios without attacks, at twice the capacity and more\n\
-         {:<policy_width$}{:>8}{:>7}  {:<18}{:>9}{:>6}{:>8}{:>9}\n{:<policy_width$}{:>8}{:>7}  {:<18}{:>9}{:>6}{:>8}{:>9}\n",
+pub fn policies(overviews: &[Overview]) -> Table {
+    let heads = [
         "policy",
-        "goodput",
+        "goodput,\nmean",
         "worst",
         "in",
-        "p95 in",
-        "lost",
-        "wasted",
-        "refused",
-        "",
-        "% best",
-        "",
-        "",
-        "its calm",
-        "%",
-        "%",
-        "% at 0.9",
-    );
+        "p95 in that at\n0.8, median",
+        "lost,\nmean",
+        "wasted,\nmean",
+        "refused\nat 0.9",
+    ];
+    let mut table = Table::new(heads).words(&[3]);
     for overview in overviews {
         let of = overview.overload.as_ref();
-        text += &format!(
-            "{:<policy_width$}{:>8}{:>7}  {:<18}{:>9}{:>6}{:>8}{:>9}\n",
-            overview.policy,
-            percent(of.map(|o| o.goodput_mean)),
-            percent(of.map(|o| o.goodput_worst)),
-            of.map_or("", |o| &o.worst_in.name),
-            of.and_then(|o| o.p95_ratio_median).map_or("–".into(), |ratio| format!("{ratio:.2}")),
-            percent(of.map(|o| o.lost_mean)),
-            percent(of.map(|o| o.wasted_mean)),
-            percent(overview.refused_below),
-        );
+        let share =
+            |of_overload: fn(&Overload) -> f64| or_none(of.map(of_overload), percent).into();
+        let worst_in = of.map(|of| of.worst_in.name.as_str()).unwrap_or_default();
+        let ratio = of.and_then(|of| of.p95_ratio_median);
+        table.row([
+            Cell::from(overview.policy).class(overview.policy),
+            share(|of| of.goodput_mean),
+            share(|of| of.goodput_worst),
+            Cell::from(worst_in).markup(link(worst_in)),
+            or_none(ratio, |ratio| format!("{ratio:.2}×")).into(),
+            share(|of| of.lost_mean),
+            share(|of| of.wasted_mean),
+            or_none(overview.refused_below, percent).into(),
+        ]);
     }
-    text + "\n"
+    table
 }
 
 /// For each policy, in how many of a hundred runs it meets each goal.
-fn goals_of_all(overviews: &[Overview], policy_width: usize) -> String {
-    let cell = |goal: Goal, text: &str| format!("{text:>0$}", goal.name().len() + 1);
-    let names = Goal::ALL.map(|goal| cell(goal, goal.name())).concat();
-    let mut text = format!("Goals, met in % of the runs\n{:<policy_width$}{names}\n", "policy");
+pub fn goals_of_all(overviews: &[Overview]) -> Table {
+    let goals = Goal::ALL.map(|goal| Cell::from(goal.name()).title(goal.text()));
+    let mut table = Table::new([Cell::from("policy")].into_iter().chain(goals));
     for overview in overviews {
-        let cells = Goal::ALL.map(|goal| {
-            let reached = overview.goals.iter().find(|reached| reached.goal == goal);
-            let share =
-                |r: &Reached| format!("{:.0}", 100.0 * r.met() as f64 / r.runs.len() as f64);
-            cell(goal, &reached.map_or("–".to_owned(), share))
-        });
-        text += &format!("{:<policy_width$}{}\n", overview.policy, cells.concat());
+        let share = |r: &Reached| format!("{:.0}", 100.0 * r.met() as f64 / r.runs.len() as f64);
+        let met = Goal::ALL.map(|goal| overview.goals.iter().find(|it| it.goal == goal));
+        let met = met.map(|reached| Cell::from(or_none(reached, share)));
+        table.row([Cell::from(overview.policy).class(overview.policy)].into_iter().chain(met));
     }
-    text + "\n"
+    table
 }
 
 /// Each goal of a policy with its worst run.
-fn goals_of_one(overview: &Overview) -> String {
-    let title = format!("Goals of {}", overview.policy);
-    let mut text = format!("{title:<37}{:>10} {:>8}  worst\n", "met in", "");
+pub fn goals(overview: &Overview) -> Table {
+    let mut table = Table::new(["goal", "met in", "worst", "in"]).class("goals-of").words(&[3]);
     for reached in &overview.goals {
-        let worst = reached.worst();
-        let met = format!("{} of {}", reached.met(), reached.runs.len());
-        text += &format!(
-            "{:<37}{met:>10} {:>8}  {}\n",
-            reached.goal.text(),
-            worst.figure(),
-            worst.place()
-        );
+        let (met, all, worst) = (reached.met(), reached.runs.len(), reached.worst());
+        let count = format!("{met} of {all}");
+        let share = 100.0 * met as f64 / all.max(1) as f64;
+        let bar =
+            html! { (count) " " span.bar.bars { span style=(format!("width:{share:.1}%")) {} } };
+        table.row([
+            Cell::from(reached.goal.text()),
+            Cell::from(count).markup(bar),
+            Cell::from(worst.figure()).class(if worst.verdict.met { "" } else { "missed" }),
+            Cell::from(worst.place()).markup(place(worst)),
+        ]);
     }
-    text + "\n"
+    table
+}
+
+/// Where a goal was assessed, with a link to the scenario.
+pub fn place(of: &Of) -> Markup {
+    let rival = of.verdict.rival.as_deref();
+    html! {
+        (link(&of.scenario.name)) " at " (of.load) "×"
+        @if let Some(rival) = rival { ", " (rival) }
+    }
+}
+
+/// A link to a scenario of the page.
+pub fn link(scenario: &str) -> Markup {
+    html! { a href={ "#" (scenario) } { (scenario) } }
 }
 
 fn expectations(summary: &Summary) -> String {
@@ -244,17 +204,22 @@ fn expectations(summary: &Summary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidegate_sim::{Evaluated, Outcome};
 
     #[test]
     fn a_table_fits_its_width_and_always_has_goodput() {
-        for width in [0, 40, 80, 100, 120, 132, 160, 500] {
-            let columns = columns(usize::saturating_sub(width, POLICY_WIDTH + LOAD_WIDTH));
-            let line = head(POLICY_WIDTH, &columns);
-            let widest = line.lines().map(|line| line.chars().count()).max().unwrap();
+        let values = [Some(1.0); Measure::ALL.len()];
+        let (policy, first) = ("gradient-admission".to_owned(), Outcome::default());
+        let run = Evaluated { policy, load: 10.0, values, answered: 1, first };
+        let results = [Result { scenario: 0, policy: "gradient-admission", runs: vec![run] }];
+        let table = runs(&Scenario::default(), &results);
+        for width in [0, 40, 80, 100, 120, 132, WIDE, 500] {
+            let text = table.text_within(width);
+            let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
             assert!(widest <= width.max(80), "{width}: {widest}");
-            assert!(columns.iter().any(|column| column.measure == Measure::Goodput));
+            assert!(text.contains("goodput"), "{width}: {text}");
         }
-        assert_eq!(columns(WIDE - POLICY_WIDTH - LOAD_WIDTH).len(), COLUMNS.len());
+        assert_eq!(table.text_within(WIDE), table.text());
     }
 
     #[test]

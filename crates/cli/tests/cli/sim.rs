@@ -247,7 +247,7 @@ fn all_policies_stand_in_one_table_and_goals_do_not_count_without_the_flag() {
     let output = tidegate(&args);
     let text = output.stdout_text();
     assert_eq!(output.status.code(), Some(0), "{text}");
-    for words in ["All scenarios without attacks", "Goals, met in %", "Goals of tide  ", "unbeaten"]
+    for words in ["All scenarios without attacks", "Goals, met in %", "Goals of tide\n", "unbeaten"]
     {
         assert!(text.contains(words), "`{words}` is missing:\n{text}");
     }
@@ -313,7 +313,7 @@ fn a_scenario_is_played_for_real_beside_the_simulated_one() {
     let output = tidegate(&args);
     let text = output.stdout_text();
     assert_eq!(output.status.code(), Some(0), "{text}{}", output.stderr_text());
-    assert!(text.contains("tide     measured") && text.contains("simulated"), "{text}");
+    assert!(text.contains("tide    measured") && text.contains("simulated"), "{text}");
     let figures = std::fs::read_to_string(folder.path().join("out/real.json")).unwrap();
     let figures: serde_json::Value = serde_json::from_str(&figures).unwrap();
     let point = &figures["points"][0];

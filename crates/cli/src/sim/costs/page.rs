@@ -1,11 +1,13 @@
 //! The page: for each course the estimates beside the true cost, and their errors. One
 //! self-contained HTML file.
 
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 use tidegate_sim::estimators::{ConnectionCosts, Course, Moment, NAMES};
 
 use super::{Comparison, Source, table};
-use tidegate_report::{Chart, Line};
+use tidegate_report::{Chart, Line, time_ticks};
+
+use super::super::report::figure;
 
 /// The whole page.
 pub fn page(comparison: &Comparison) -> String {
@@ -25,7 +27,7 @@ pub fn page(comparison: &Comparison) -> String {
         @for course in &comparison.courses {
             h2 id=(course.name) { (course.name) }
             p { (course.about) }
-            (figures(course))
+            (table::accuracies(course).html())
             div.charts {
                 (chart(course, "CTN", |costs| costs.new_cpu_s))
                 (chart(course, "CTO", |costs| costs.returning_cpu_s))
@@ -53,9 +55,7 @@ fn chart(course: &Course, title: &str, of: fn(&ConnectionCosts) -> f64) -> Marku
         [line("truth", &|tick: &Moment| tick.truth)].into_iter().chain(estimates).collect();
     let highest = ticks.iter().map(|tick| of(&tick.truth)).fold(0.0, f64::max) * 1e3;
     let end = ticks.last().map_or(1.0, |tick| tick.at_s);
-    let step = if end > 100.0 { 30.0 } else { 10.0 };
-    let x_ticks: Vec<f64> =
-        (0..).map(|n| f64::from(n) * step).take_while(|at| *at < end).chain([end.ceil()]).collect();
+    let x_ticks = time_ticks(end.ceil(), 10);
     let chart = Chart {
         lines: &lines,
         x_label: "seconds",
@@ -65,28 +65,5 @@ fn chart(course: &Course, title: &str, of: fn(&ConnectionCosts) -> f64) -> Marku
         y_max: Some(if highest > 0.0 { 1.6 * highest } else { 1.0 }),
         ..Chart::default()
     };
-    html! { figure {
-        figcaption { (title) small { "One run; values above the frame are drawn at its edge." } }
-        (PreEscaped(chart.svg()))
-    } }
-}
-
-fn figures(course: &Course) -> Markup {
-    html! { div.scroll { table {
-        tr {
-            th { "estimator" } th { "CTN, median error, %" } th { "p95" }
-            th { "CTO, median error, %" } th { "p95" }
-            @if course.step_s.is_some() { th { "within 10 % after, s" } }
-        }
-        @for (index, name) in NAMES.iter().enumerate() {
-            @let accuracy = course.accuracy(index);
-            tr {
-                td class=(name) { (name) }
-                @for error in [accuracy.new, accuracy.returning] {
-                    @for value in table::percent(error) { td { (value) } }
-                }
-                @if course.step_s.is_some() { td { (table::recovered(course, &accuracy)) } }
-            }
-        }
-    } } }
+    figure(title, "One run; values above the frame are drawn at its edge.", &chart)
 }

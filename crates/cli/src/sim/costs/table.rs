@@ -1,7 +1,9 @@
 //! The errors of each estimator, as text and as JSON.
 
 use serde_json::{Value, json};
-use tidegate_sim::estimators::{Accuracy, ConnectionCosts, Course, Error, NAMES};
+use tidegate_report::number::or_none;
+use tidegate_report::{Cell, Table};
+use tidegate_sim::estimators::{ConnectionCosts, Course, Error, NAMES};
 
 use super::{Comparison, Source};
 
@@ -9,16 +11,31 @@ use super::{Comparison, Source};
 pub fn text(comparison: &Comparison) -> String {
     let mut text = String::new();
     for course in &comparison.courses {
-        text += &format!("{}: {}\n{HEAD}", course.name, course.about);
-        for (index, name) in NAMES.iter().enumerate() {
-            text += &row(name, course, &course.accuracy(index));
-        }
-        text.push('\n');
+        text += &format!("{}: {}\n{}\n", course.name, course.about, accuracies(course).text());
     }
     text + &format!(
         "Error of an estimate: |estimate / truth - 1|. {}\n",
         truth_of(comparison.source)
     )
+}
+
+/// The errors of each estimator in a course.
+pub fn accuracies(course: &Course) -> Table {
+    let errors = ["estimator", "CTN, median\nerror, %", "p95", "CTO, median\nerror, %", "p95"];
+    let recovery = course.step_s.map(|_| "within 10 %\nafter, s");
+    let mut table = Table::new(errors.into_iter().chain(recovery));
+    for (index, name) in NAMES.iter().enumerate() {
+        let accuracy = course.accuracy(index);
+        let errors = [accuracy.new, accuracy.returning].map(percent).concat();
+        let recovered = || match accuracy.recovered_s {
+            Some(after_s) => format!("{after_s:.1}"),
+            None => "never".to_owned(),
+        };
+        let cells = errors.into_iter().chain(course.step_s.map(|_| recovered()));
+        let name = Cell::from(*name).class(*name);
+        table.row([name].into_iter().chain(cells.map(Cell::from)));
+    }
+    table
 }
 
 /// The source of the true costs.
@@ -34,31 +51,10 @@ pub fn truth_of(source: Source) -> String {
     }
 }
 
-const HEAD: &str = concat!(
-    "                     CTN, error, %      CTO, error, %   within 10 %\n",
-    "                  median      p95    median      p95      after, s\n",
-);
-
-fn row(name: &str, course: &Course, accuracy: &Accuracy) -> String {
-    let [ctn, ctn_p95] = percent(accuracy.new);
-    let [cto, cto_p95] = percent(accuracy.returning);
-    let recovered = recovered(course, accuracy);
-    format!("{name:<14} {ctn:>9} {ctn_p95:>8} {cto:>9} {cto_p95:>8} {recovered:>13}\n")
-}
-
 /// Median and p95 in percent.
-pub fn percent(error: Option<Error>) -> [String; 2] {
-    let text = |share: f64| format!("{:.1}", 100.0 * share);
-    error.map_or(["-", "-"].map(str::to_owned), |error| [text(error.median), text(error.p95)])
-}
-
-/// How long after a jump of costs; empty where nothing jumped.
-pub fn recovered(course: &Course, accuracy: &Accuracy) -> String {
-    match (course.step_s, accuracy.recovered_s) {
-        (None, _) => String::new(),
-        (Some(_), None) => "never".to_owned(),
-        (Some(_), Some(after_s)) => format!("{after_s:.1}"),
-    }
+fn percent(error: Option<Error>) -> [String; 2] {
+    [error.map(|it| it.median), error.map(|it| it.p95)]
+        .map(|share| or_none(share, |share| format!("{:.1}", 100.0 * share)))
 }
 
 /// For programs: the accuracy of each estimator in each course, and the first

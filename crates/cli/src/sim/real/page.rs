@@ -1,11 +1,13 @@
 //! The page: for each scenario and policy the measured and the simulated course in one
 //! plot.
 
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 use super::observed::{Observed, Second};
 use super::{Comparison, Pair, table};
-use tidegate_report::{Chart, Line, Scale};
+use tidegate_report::{Chart, Line, Scale, time_ticks};
+
+use super::super::report::figure;
 
 /// The whole page.
 pub fn page(comparisons: &[Comparison]) -> String {
@@ -18,7 +20,7 @@ pub fn page(comparisons: &[Comparison]) -> String {
         @for comparison in comparisons {
             h2 id=(comparison.scenario.name) { (comparison.scenario.name) " at " (comparison.load) "×" }
             p { (comparison.scenario.about) }
-            (figures(comparison))
+            (table::figures(comparison).html())
             (charts(comparison))
         }
     };
@@ -56,10 +58,7 @@ fn course(
         points: observed.course.iter().map(|second| (second.at_s, y(second))).collect(),
     };
     let lines = [line("simulated", &pair.simulated), line("measured", &pair.measured)];
-    let end = comparison.scenario.duration_s;
-    let step = if end > 15.0 { 5.0 } else { 2.0 };
-    let ticks: Vec<f64> =
-        (0..).map(|n| f64::from(n) * step).take_while(|at| *at < end).chain([end]).collect();
+    let ticks = time_ticks(comparison.scenario.duration_s, 10);
     let chart = Chart {
         lines: &lines,
         x_label: "seconds",
@@ -69,29 +68,5 @@ fn course(
         y_max,
         ..Chart::default()
     };
-    html! { figure {
-        figcaption { (pair.policy) ": " (title) }
-        (PreEscaped(chart.svg()))
-    } }
-}
-
-fn figures(comparison: &Comparison) -> Markup {
-    let one = |value: f64| format!("{value:.1}");
-    html! { div.scroll { table {
-        tr {
-            th { "policy" } th { "" } th { "completed/s" } th { "goodput, %" } th { "p50, ms" }
-            th { "p95, ms" } th { "refused, %" } th { "lost, %" }
-        }
-        @for pair in &comparison.pairs {
-            @for (how, observed) in [("measured", &pair.measured), ("simulated", &pair.simulated)] {
-                tr {
-                    td class=(pair.policy) { (pair.policy) } td { (how) }
-                    td { (one(observed.completed_per_s)) } td { (one(100.0 * observed.goodput)) }
-                    td { (one(observed.p50_ms)) } td { (one(observed.p95_ms)) }
-                    td { (one(100.0 * observed.refused)) } td { (one(100.0 * observed.lost)) }
-                }
-            }
-        }
-        @for note in comparison.pairs.iter().filter_map(table::note) { tr { td colspan="8" { (note) } } }
-    } } }
+    figure(&format!("{}: {title}", pair.policy), "", &chart)
 }

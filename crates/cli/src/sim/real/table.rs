@@ -1,43 +1,46 @@
 //! Measured beside simulated figures, as text and as JSON.
 
 use serde_json::{Value, json};
+use tidegate_report::{Cell, Table};
 
-use super::observed::Observed;
 use super::{Comparison, Pair};
 
 /// One scenario, two lines for each policy.
 pub fn text(comparison: &Comparison) -> String {
     let capacity = comparison.capacity_per_s;
-    let mut text = format!("{}× a capacity of {capacity:.0} sessions/s\n{HEAD}", comparison.load);
+    let title = format!("{}× a capacity of {capacity:.0} sessions/s", comparison.load);
+    format!("{title}\n{}", figures(comparison).text())
+}
+
+/// The figures of each policy, measured and simulated.
+pub fn figures(comparison: &Comparison) -> Table {
+    let one = |value: f64| Cell::from(format!("{value:.1}"));
+    let heads = ["policy", "", "completed\n/s", "goodput\n%", "p50\nms", "p95\nms", "refused\n%"];
+    let mut table = Table::new(heads.into_iter().chain(["lost\n%"])).words(&[1]);
     for pair in &comparison.pairs {
-        text += &row(pair.policy, "measured", &pair.measured);
-        text += &row("", "simulated", &pair.simulated);
-        text += &note(pair).map_or(String::new(), |note| format!("{note}\n"));
+        for (how, it) in [("measured", &pair.measured), ("simulated", &pair.simulated)] {
+            table.row([
+                Cell::from(pair.policy).class(pair.policy),
+                how.into(),
+                one(it.completed_per_s),
+                one(100.0 * it.goodput),
+                one(it.p50_ms),
+                one(it.p95_ms),
+                one(100.0 * it.refused),
+                one(100.0 * it.lost),
+            ]);
+        }
+        if let Some(note) = note(pair) {
+            table.row([note]);
+        }
     }
-    text
+    table
 }
 
 /// A note if the driver was saturated, so that the measured figures are not the server's.
-pub fn note(pair: &Pair) -> Option<String> {
+fn note(pair: &Pair) -> Option<String> {
     let because = pair.driver_saturated.join("; ");
     (!because.is_empty()).then(|| format!("{}: the driver was saturated: {because}", pair.policy))
-}
-
-const HEAD: &str = "\
-                   completed  goodput      p50      p95  refused   lost
-                          /s        %       ms       ms        %      %
-";
-
-fn row(policy: &str, how: &str, observed: &Observed) -> String {
-    format!(
-        "{policy:<8} {how:<10} {:>8.0} {:>8.1} {:>8.1} {:>8.1} {:>8.1} {:>6.1}\n",
-        observed.completed_per_s,
-        100.0 * observed.goodput,
-        observed.p50_ms,
-        observed.p95_ms,
-        100.0 * observed.refused,
-        100.0 * observed.lost,
-    )
 }
 
 /// One JSON object per policy.
