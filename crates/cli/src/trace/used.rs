@@ -2,7 +2,10 @@
 
 use tidegate_trace::analysis::{Analysis, Resources, Split};
 
-use super::text::{heading, line, percent, say};
+use tidegate_report::Table;
+use tidegate_report::number::{or_none, percent};
+
+use super::text::{heading, say};
 
 /// Least pressure that is shown: a machine that is not short of anything has a little.
 const PRESSED: f64 = 0.03;
@@ -66,15 +69,13 @@ pub fn used(text: &mut String, analysis: &Analysis) {
         return;
     }
     heading(text, "What was used");
-    let sides = |below: &str, above: &str| match analysis.knee {
-        Some(_) => format!("{below:>11} {above:>11}"),
-        None => format!("{below:>11}"),
-    };
-    let header = if analysis.knee.is_some() { ("below", "above") } else { ("whole trace", "") };
-    line(text, &format!("{:<46} {}", "", sides(header.0, header.1)));
-    for [name, below, above] in &rows {
-        line(text, &format!("{name:<46} {}", sides(below, above)));
+    let sides = if analysis.knee.is_some() { 2 } else { 1 };
+    let heads = if sides == 2 { ["", "below", "above"] } else { ["", "whole trace", ""] };
+    let mut table = Table::new(heads.into_iter().take(1 + sides));
+    for row in rows {
+        table.row(row.into_iter().take(1 + sides));
     }
+    *text += &table.text();
     for process in &analysis.processes {
         let resources = &process.resources;
         if let Some((first, last)) = grown(resources) {
@@ -93,7 +94,7 @@ fn rows(splits: &[Split]) -> Vec<[String; 3]> {
         let above = split.resources_above.as_ref().and_then(figure.of);
         let any = || below.into_iter().chain(above);
         if any().any(|value| value >= figure.least) {
-            let shown = |value: Option<f64>| value.map_or("-".to_owned(), figure.shown);
+            let shown = |value| or_none(value, figure.shown);
             rows.push([format!("{whose}: {}", figure.name), shown(below), shown(above)]);
         }
     };
@@ -169,17 +170,17 @@ mod tests {
             ..below.clone()
         };
         let rows = rows(&[split(Role::Gate, 1, below, Some(above))]);
-        let rows: Vec<[&str; 3]> =
-            rows.iter().map(|row| row.each_ref().map(String::as_str)).collect();
+        let rows: Vec<[String; 3]> =
+            rows.iter().map(|row| row.each_ref().map(|it| it.replace('\u{a0}', " "))).collect();
         assert_eq!(
             rows,
             [
                 ["gate: context switches per s, to wait", "120", "800"],
                 ["gate: memory, most", "9.5 MB", "9.5 MB"],
                 ["gate: memory of its group, most", "30 MB", "30 MB"],
-                ["gate: waits of its group for a processor", "1.0 %", "40 %"],
-                ["gate: waits of its group for memory", "-", "5.0 %"],
-                ["machine: waits for input and output", "2.0 %", "25 %"],
+                ["gate: waits of its group for a processor", "1.0 %", "40.0 %"],
+                ["gate: waits of its group for memory", "–", "5.0 %"],
+                ["machine: waits for input and output", "2.0 %", "25.0 %"],
             ]
         );
     }

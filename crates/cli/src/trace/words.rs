@@ -2,7 +2,10 @@
 
 use tidegate_trace::analysis::{Analysis, Bottleneck, Joined, Knee, PhaseTime, Split};
 
-use super::text::{capital, heading, line, ms, percent, say};
+use tidegate_report::Table;
+use tidegate_report::number::{NONE, or_none, percent, time};
+
+use super::text::{capital, heading, line, say};
 use super::used::used;
 
 /// The answer, with a line's end after each line.
@@ -64,9 +67,9 @@ fn knee(text: &mut String, analysis: &Analysis) {
             "Throughput over response time is highest at {offered_per_s:.1} arrivals/s: {completed_per_s:.1} \
              requests/s in {} each. Above it, for the first time after {:.1} s, a request takes {} and \
              the throughput is {:.1} requests/s ({change:+.0} %).",
-            ms(*response_ms),
+            time(*response_ms),
             knee.first_above_s,
-            ms(knee.response_above_ms),
+            time(knee.response_above_ms),
             knee.completed_above_per_s,
         ),
     );
@@ -87,39 +90,35 @@ fn no_knee(bottleneck: &Bottleneck) -> String {
 
 fn phases(text: &mut String, split: &Split, knee: bool) {
     heading(text, &format!("Where the time goes: {} (process {})", split.role, split.pid));
-    let columns = match knee {
-        true => {
-            format!("{:<46} {:>11} {:>11} {:>9} {:>9}", "", "below", "above", "factor", "CPU above")
-        }
-        false => format!("{:<46} {:>11} {:>9}", "", "mean", "CPU"),
-    };
-    line(text, columns.trim_end());
+    let heads: &[&str] =
+        if knee { &["", "below", "above", "factor", "CPU above"] } else { &["", "mean", "CPU"] };
+    let mut table = Table::new(heads.iter().copied());
     let rows = if knee { &split.above } else { &split.below };
     let missing =
         split.below.iter().filter(|below| rows.iter().all(|row| row.phase != below.phase));
     for row in rows.iter().chain(missing) {
-        let name = format!("{}, per {}", row.words(), row.per);
-        let name = if row.per == "handshake" { row.words().to_owned() } else { name };
-        let cpu = |row: &PhaseTime| row.cpu_mean_ms.map_or("-".to_owned(), ms);
-        let words = if knee {
-            let of = |side: &[PhaseTime]| side.iter().find(|r| r.phase == row.phase).cloned();
-            let (below, above) = (of(&split.below), of(&split.above));
-            let shown =
-                |side: &Option<PhaseTime>| side.as_ref().map_or("-".to_owned(), |r| ms(r.mean_ms));
-            let factor = match (&below, &above) {
-                (Some(below), Some(above)) if below.mean_ms > 0.0 => {
-                    format!("{:.1}x", above.mean_ms / below.mean_ms)
-                }
-                _ => "-".to_owned(),
-            };
-            let cpu = above.as_ref().map_or("-".to_owned(), cpu);
-            format!("{name:<46} {:>11} {:>11} {factor:>9} {cpu:>9}", shown(&below), shown(&above))
-        } else {
-            format!("{name:<46} {:>11} {:>9}", ms(row.mean_ms), cpu(row))
+        let name = match row.per {
+            "handshake" => row.words().to_owned(),
+            per => format!("{}, per {per}", row.words()),
         };
-        line(text, words.trim_end());
+        let cpu = |row: &PhaseTime| or_none(row.cpu_mean_ms, time);
+        if !knee {
+            table.row([name, time(row.mean_ms), cpu(row)]);
+            continue;
+        }
+        let of = |side: &[PhaseTime]| side.iter().find(|it| it.phase == row.phase).cloned();
+        let (below, above) = (of(&split.below), of(&split.above));
+        let shown = |side: &Option<PhaseTime>| or_none(side.as_ref(), |it| time(it.mean_ms));
+        let factor = match (&below, &above) {
+            (Some(below), Some(above)) if below.mean_ms > 0.0 => {
+                format!("{:.1}x", above.mean_ms / below.mean_ms)
+            }
+            _ => NONE.to_owned(),
+        };
+        table.row([name, shown(&below), shown(&above), factor, or_none(above.as_ref(), cpu)]);
     }
-    let full = |share: Option<f64>| share.map_or("-".to_owned(), percent);
+    *text += &table.text();
+    let full = |share| or_none(share, percent);
     match (split.full_share_below, split.full_share_above) {
         (None, None) => {}
         (all, None) => line(text, &format!("full handshakes: {}", full(all))),
@@ -132,8 +131,8 @@ fn phases(text: &mut String, split: &Split, knee: bool) {
         let name = name.map_or(grew.phase, PhaseTime::words);
         let words = format!(
             "What changed most: {name}, from {} to {}",
-            ms(grew.below_ms),
-            ms(grew.above_ms)
+            time(grew.below_ms),
+            time(grew.above_ms)
         );
         line(text, &words);
     }
@@ -143,9 +142,8 @@ fn customers_wait(text: &mut String, joined: &Joined) {
     heading(text, "Where a customer's wait goes");
     let share =
         |part: f64| percent(if joined.customer_ms > 0.0 { part / joined.customer_ms } else { 0.0 });
-    let mut row = |name: &str, time: f64| {
-        line(text, &format!("{name:<46} {:>11} {:>9}", ms(time), share(time)));
-    };
+    let mut table = Table::new(["", "", ""]);
+    let mut row = |name: &str, ms: f64| table.row([name.to_owned(), time(ms), share(ms)]);
     row("the whole wait, from request to last byte", joined.customer_ms);
     row("before and after the gate", joined.before_gate_ms);
     row("in the gate", joined.gate_ms);
@@ -157,6 +155,7 @@ fn customers_wait(text: &mut String, joined: &Joined) {
         row("  in the site", site);
         row("  in its database", database);
     }
+    *text += &table.text();
     let words = format!(
         "{} requests were joined by their trace context, {} of them with the site. Before and after \
          means the network, the kernel's buffers, and waits for a processor.",
@@ -180,7 +179,7 @@ fn bottleneck(text: &mut String, bottleneck: &Bottleneck, analysis: &Analysis) {
                 });
                 format!(
                     " By the utilisation law a request costs {} of processors{most}.",
-                    ms(demand)
+                    time(demand)
                 )
             });
             let words = format!(
@@ -201,7 +200,13 @@ fn bottleneck(text: &mut String, bottleneck: &Bottleneck, analysis: &Analysis) {
             say(text, &format!("No processor is{used}.{longest}"));
         }
     }
-    let mut fact = |name: &str, value: String| line(text, &format!("  {name:<44} {value}"));
+    *text += &facts(bottleneck, analysis).text();
+}
+
+/// What the bottleneck follows from.
+fn facts(bottleneck: &Bottleneck, analysis: &Analysis) -> Table {
+    let mut facts = Table::new(["", ""]).words(&[1]);
+    let mut fact = |name: &str, value: String| facts.row([format!("  {name}"), value]);
     for resource in &bottleneck.resources {
         fact(&resource.name, percent(resource.utilisation));
     }
@@ -243,6 +248,7 @@ fn bottleneck(text: &mut String, bottleneck: &Bottleneck, analysis: &Analysis) {
             fact("TCP segments sent again", again.to_string());
         }
     }
+    facts
 }
 
 fn one_more_processor(text: &mut String, bottleneck: &Bottleneck) {
