@@ -17,6 +17,7 @@ mod rows;
 mod run;
 mod summary;
 mod table;
+mod text;
 mod upstream;
 mod windows;
 
@@ -47,7 +48,7 @@ pub fn main() -> ExitCode {
 /// Measures servers: the gate and its peers.
 fn gate(args: &Args) -> anyhow::Result<Ending> {
     let report = run::run(args)?;
-    report.write(&args.out)?;
+    text::write(&report, &args.out, report::FILE)?;
     print!("{}", table::render(&report, args.normalise));
     println!("raw windows: {}", args.out.join(report::FILE).display());
     Ok(report.verdict())
@@ -56,7 +57,7 @@ fn gate(args: &Args) -> anyhow::Result<Ending> {
 /// Measures load generators: `tidegate load` and its peers.
 fn load(args: &generators::Args) -> anyhow::Result<Ending> {
     let report = generators::run(args)?;
-    report.write(&args.out)?;
+    text::write(&report, &args.out, generators::FILE)?;
     print!("{}", generators::render(&report));
     println!("raw windows: {}", args.out.join(generators::FILE).display());
     Ok(report.verdict())

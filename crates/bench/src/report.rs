@@ -5,9 +5,7 @@ use crate::in_process::{DecisionCost, HelloCost};
 use crate::machine::Machine;
 use crate::summary::RowSummary;
 use crate::windows::Window;
-use anyhow::Context;
 use serde::Serialize;
-use std::path::Path;
 use tidegate_lab::CorePair;
 use tidegate_lab::peers::Kind;
 use tidegate_stats::{Summary, Verdict};
@@ -83,17 +81,6 @@ impl Report {
         let nothing = self.windows.is_empty() && self.hellos.is_empty();
         let failed = self.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.failed);
         Ending::on(nothing || failed, self.goals.iter().map(|goal| goal.verdict))
-    }
-
-    /// Writes the result as JSON.
-    ///
-    /// # Errors
-    /// The folder or the file cannot be written.
-    pub fn write(&self, folder: &Path) -> anyhow::Result<()> {
-        let path = folder.join(FILE);
-        std::fs::create_dir_all(folder)
-            .and_then(|()| std::fs::write(&path, serde_json::to_string_pretty(self)? + "\n"))
-            .with_context(|| format!("cannot write {}", path.display()))
     }
 }
 

@@ -1,30 +1,22 @@
 //! The result as text.
 
-use crate::goals::Goal;
 use crate::in_process::HelloCost;
 use crate::report::{Ending, Report};
-use crate::summary::{Cell, HELD, RowSummary};
+use crate::summary::{Cell, HELD};
+use crate::text::{self, goals};
 use crate::windows::Window;
 use std::fmt::Write;
 use tidegate_lab::peers::Kind;
-use tidegate_stats::{Ratio, Summary};
-
-/// Width of the first column.
-const TITLE: usize = 31;
-
-/// Width of the others.
-const COLUMN: usize = 18;
+use tidegate_stats::Summary;
 
 /// Renders costs, ratios, goals and remarks as plain text.
 pub fn render(report: &Report, normalise: bool) -> String {
-    let mut text = String::new();
-    head(&mut text, report, normalise);
-    for row in &report.rows {
-        line(&mut text, row, normalise);
-    }
+    let mut text = costs(report, normalise);
     hellos(&mut text, report);
     decisions(&mut text, report);
-    goals(&mut text, &report.goals);
+    if !report.goals.is_empty() {
+        text += &goals(&report.goals);
+    }
     remarks(&mut text, report);
     text
 }
@@ -34,45 +26,22 @@ macro_rules! put {
     ($text:expr, $($argument:tt)*) => { let _ = write!($text, $($argument)*); };
 }
 
-fn head(text: &mut String, report: &Report, normalise: bool) {
-    put!(text, "\nServer CPU microseconds per operation: median (min-max) of ");
-    put!(text, "{} windows of {} ms", report.rounds, report.window_ms);
-    text.push_str(if normalise { ", scaled by the calibration loop\n" } else { "\n" });
-    put!(text, "{:TITLE$}", "");
-    for kind in servers(report) {
-        put!(text, "{:>COLUMN$}", kind.title());
+fn costs(report: &Report, normalise: bool) -> String {
+    let kinds = report.versions.iter().map(|(kind, _)| kind.title());
+    let peers = [Kind::Nginx, Kind::Haproxy];
+    let mut table = text::costs(kinds, peers.map(Kind::title));
+    for row in &report.rows {
+        let cost = |cell: &Cell| if normalise { cell.normalised_cpu_us } else { cell.cpu_us };
+        let ratios = peers.map(|peer| row.ratio(peer));
+        text::row(&mut table, row.row.title, row.cells.iter().map(cost), ratios);
     }
-    put!(text, "{:>COLUMN$}{:>COLUMN$}\n", "/ nginx", "/ HAProxy");
-}
-
-fn servers(report: &Report) -> Vec<Kind> {
-    report.versions.iter().map(|(kind, _)| *kind).collect()
-}
-
-fn line(text: &mut String, row: &RowSummary, normalise: bool) {
-    put!(text, "{:TITLE$}", row.row.title);
-    for cell in &row.cells {
-        put!(text, "{:>COLUMN$}", cost(cell, normalise));
-    }
-    for peer in [Kind::Nginx, Kind::Haproxy] {
-        put!(text, "{:>COLUMN$}", row.ratio(peer).map_or_else(|| "-".to_owned(), ratio));
-    }
-    text.push('\n');
-}
-
-fn cost(cell: &Cell, normalise: bool) -> String {
-    let summary = if normalise { cell.normalised_cpu_us } else { cell.cpu_us };
-    match summary {
-        None => "-".to_owned(),
-        Some(cost) => {
-            let digits = usize::from(cost.median < 100.0);
-            format!("{:.digits$} ({:.0}-{:.0})", cost.median, cost.min, cost.max)
-        }
-    }
-}
-
-fn ratio(ratio: Ratio) -> String {
-    format!("{:.2} ({:.2}-{:.2})", ratio.median, ratio.low, ratio.high)
+    format!(
+        "\nServer CPU microseconds per operation: median (min-max) of {} windows of {} ms{}\n{}",
+        report.rounds,
+        report.window_ms,
+        if normalise { ", scaled by the calibration loop" } else { "" },
+        table.text()
+    )
 }
 
 fn hellos(text: &mut String, report: &Report) {
@@ -107,43 +76,31 @@ fn nanoseconds(text: &mut String, title: &str, costs: impl Iterator<Item = (Stri
     }
 }
 
-fn goals(text: &mut String, goals: &[Goal]) {
-    if goals.is_empty() {
-        return;
-    }
-    text.push_str("\nGoals\n");
-    for goal in goals {
-        let verdict = goal.verdict.words();
-        let value = if goal.limit < 0.1 {
-            format!("{:.4}", goal.value)
-        } else {
-            format!("{:.2}", goal.value)
-        };
-        put!(text, "  {:72}{value:>7}  at most {:.2}: {verdict}\n", goal.what, goal.limit);
-    }
-}
-
 fn remarks(text: &mut String, report: &Report) {
     text.push('\n');
     for row in &report.rows {
         for cell in &row.cells {
+            let mut remark = |what: &str| {
+                put!(text, "{}, {}: {what}\n", row.row.id, cell.server.title());
+            };
             if let Some(note) = &cell.note {
-                put!(text, "{}, {}: {note}\n", row.row.id, cell.server.title());
+                remark(note);
             }
             if cell.held_share > HELD {
-                put!(text, "{}, {}: held ", row.row.id, cell.server.title());
-                put!(text, "{:.0} % of the customers ", 100.0 * cell.held_share);
-                put!(text, "(using {:.0} % of its core), ", 100.0 * cell.utilisation);
-                put!(text, "and its cost includes their waiting; ");
-                put!(text, "the row is judged on: {}\n", row.judged.title());
+                remark(&format!(
+                    "held {:.0} % of the customers (using {:.0} % of its core), and its cost \
+                     includes their waiting; the row is judged on: {}",
+                    100.0 * cell.held_share,
+                    100.0 * cell.utilisation,
+                    row.judged.title()
+                ));
             }
             let opened = 100.0 * cell.upstream_connections_per_request;
             if opened > 1.0 {
-                put!(text, "{}, {}: opened an upstream ", row.row.id, cell.server.title());
-                put!(
-                    text,
-                    "connection for {opened:.0} % of its requests, which adds to its cost\n"
-                );
+                remark(&format!(
+                    "opened an upstream connection for {opened:.0} % of its requests, which adds \
+                     to its cost"
+                ));
             }
         }
     }

@@ -1,8 +1,5 @@
 //! The result of a run: raw windows, figures and goals.
 
-use std::path::Path;
-
-use anyhow::Context;
 use serde::Serialize;
 
 use super::customers::{Kept, Memory};
@@ -66,16 +63,5 @@ impl Report {
     pub fn verdict(&self) -> Ending {
         let goals = self.goals();
         Ending::on(!self.failed.is_empty(), goals.iter().map(|goal| goal.verdict))
-    }
-
-    /// Writes the result as JSON.
-    ///
-    /// # Errors
-    /// The folder or the file cannot be written.
-    pub fn write(&self, folder: &Path) -> anyhow::Result<()> {
-        let path = folder.join(FILE);
-        std::fs::create_dir_all(folder)
-            .and_then(|()| std::fs::write(&path, serde_json::to_string_pretty(self)? + "\n"))
-            .with_context(|| format!("cannot write {}", path.display()))
     }
 }
