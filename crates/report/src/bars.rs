@@ -2,7 +2,7 @@
 
 use crate::axis::{BOTTOM, LEFT, LETTER, TOP, log_ticks, number, round_step, ticks};
 use crate::chart::Size;
-use crate::svg::{escape, put};
+use crate::svg::{At, Svg, escape};
 
 /// A histogram.
 #[derive(Clone, Copy, Default)]
@@ -43,21 +43,10 @@ impl Bars<'_> {
         let step = round_step(most / 4.0).max(1.0);
         let y_ticks = ticks(step, most);
         let y = |count: f64| lower - count / most * (lower - top);
-        let mut svg = format!(
-            r#"<svg viewBox="0 0 {width} {height}" role="img" aria-label="{}">"#,
-            escape(&format!("{} by {}", self.y_unit, self.x_label))
-        );
-        for tick in &y_ticks {
-            let (y, text) = (y(*tick), number(*tick));
-            put(
-                &mut svg,
-                format_args!(
-                    r#"<line class="grid" x1="{LEFT}" x2="{right}" y1="{y:.1}" y2="{y:.1}"/><text class="tick" x="{}" y="{:.1}" text-anchor="end">{text}</text>"#,
-                    LEFT - 8.0,
-                    y + 4.0
-                ),
-            );
-        }
+        let label = escape(&format!("{} by {}", self.y_unit, self.x_label));
+        let mut svg = Svg::new((width, height), &format!(r#" aria-label="{label}""#));
+        let ticks = y_ticks.iter().map(|tick| (y(*tick), number(*tick)));
+        svg.axes(ticks, (LEFT, right), self.y_unit, (self.x_label, height - 6.0));
         let mut free = 0.0;
         for tick in log_ticks(low, high).into_iter().filter(|tick| (low..=high).contains(tick)) {
             let (x, text) = (x(tick), number(tick));
@@ -66,58 +55,27 @@ impl Bars<'_> {
                 continue;
             }
             free = x + half + 6.0;
-            put(
-                &mut svg,
-                format_args!(
-                    r#"<text class="tick" x="{x:.1}" y="{}" text-anchor="middle">{text}</text>"#,
-                    lower + 18.0
-                ),
-            );
+            svg.text("tick", (x, lower + 18.0), At::Middle, &text);
         }
         for (edges, count) in self.edges.windows(2).zip(self.counts).filter(|(_, n)| **n > 0) {
             let (from, to, y) = (x(edges[0]), x(edges[1]), y(*count as f64));
-            put(
-                &mut svg,
-                format_args!(
-                    r#"<rect class="bar-of" x="{from:.1}" y="{y:.1}" width="{:.1}" height="{:.1}"><title>{} to {} {}: {count} {}</title></rect>"#,
-                    (to - from - 1.0).max(0.5),
-                    (lower - y).max(1.0),
-                    number(edges[0]),
-                    number(edges[1]),
-                    escape(self.x_unit),
-                    escape(self.y_unit)
-                ),
-            );
+            let size = ((to - from - 1.0).max(0.5), (lower - y).max(1.0));
+            let [low, high] = [edges[0], edges[1]].map(number);
+            let title = format!("{low} to {high} {}: {count} {}", self.x_unit, self.y_unit);
+            svg.rect("bar-of", (from, y), size, &title);
         }
         self.draw_marks(&mut svg, x, lower, right);
-        put(
-            &mut svg,
-            format_args!(
-                r#"<text class="unit" x="4" y="14">{}</text><text class="unit" x="{:.1}" y="{}" text-anchor="middle">{}</text></svg>"#,
-                escape(self.y_unit),
-                (LEFT + right) / 2.0,
-                height - 6.0,
-                escape(self.x_label)
-            ),
-        );
-        svg
+        svg.end()
     }
 
     /// Each label has a line of its own, so that none covers another.
-    fn draw_marks(&self, svg: &mut String, x: impl Fn(f64) -> f64, lower: f64, right: f64) {
+    fn draw_marks(&self, svg: &mut Svg, x: impl Fn(f64) -> f64, lower: f64, right: f64) {
         for (index, (value, label)) in self.marks.iter().enumerate() {
             let (x, y) = (x(*value), TOP + LINE * index as f64);
             let left = x + 6.0 + LETTER * label.len() as f64 > right;
-            let (at, anchor) = if left { (x - 5.0, "end") } else { (x + 5.0, "start") };
-            put(
-                svg,
-                format_args!(
-                    r#"<line class="reference" x1="{x:.1}" x2="{x:.1}" y1="{:.1}" y2="{lower}"/><text class="tick" x="{at:.1}" y="{:.1}" text-anchor="{anchor}">{}</text>"#,
-                    y - 4.0,
-                    y + 6.0,
-                    escape(label)
-                ),
-            );
+            let (at, anchor) = if left { (x - 5.0, At::End) } else { (x + 5.0, At::Start) };
+            svg.line("reference", (x, y - 4.0), (x, lower));
+            svg.text("tick", (at, y + 6.0), anchor, label);
         }
     }
 }

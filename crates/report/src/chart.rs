@@ -2,7 +2,7 @@
 //! from the page's style sheet by class.
 
 use crate::axis::{Axis, BOLD, LEFT, LETTER, TOP, number};
-use crate::svg::{class, escape, put};
+use crate::svg::{At, Svg, class, escape};
 
 /// One line of a chart.
 pub struct Line {
@@ -89,12 +89,8 @@ impl Chart<'_> {
     /// The chart in one of both sizes.
     pub fn svg_of(&self, size: Size) -> String {
         let axis = Axis::fit(self, size);
-        let mut svg = format!(
-            r#"<svg viewBox="0 0 {} {}" role="img" aria-label="{}">"#,
-            axis.width,
-            axis.height,
-            escape(&format!("{} against {}", self.y_unit, self.x_label))
-        );
+        let label = escape(&format!("{} against {}", self.y_unit, self.x_label));
+        let mut svg = Svg::new((axis.width, axis.height), &format!(r#" aria-label="{label}""#));
         self.draw_band(&axis, &mut svg);
         self.draw_axes(&axis, &mut svg);
         self.draw_reference(&axis, &mut svg);
@@ -107,111 +103,50 @@ impl Chart<'_> {
         if self.readings {
             self.draw_readings(&axis, &mut svg);
         }
-        svg.push_str("</svg>");
-        svg
+        svg.end()
     }
 
-    fn draw_band(&self, axis: &Axis, svg: &mut String) {
+    fn draw_band(&self, axis: &Axis, svg: &mut Svg) {
         let Some((from, to, label)) = self.band else { return };
         let (from, to) = (axis.x(from), axis.x(to));
         let (_, lower) = axis.edges();
-        put(
-            svg,
-            format_args!(
-                r#"<rect class="band" x="{from:.1}" y="{TOP}" width="{:.1}" height="{:.1}"/>"#,
-                (to - from).max(0.0),
-                lower - TOP
-            ),
-        );
+        svg.rect("band", (from, TOP), ((to - from).max(0.0), lower - TOP), "");
         if to - from >= 8.0 + LETTER * label.len() as f64 {
-            put(
-                svg,
-                format_args!(
-                    r#"<text class="tick" x="{:.1}" y="{:.1}">{}</text>"#,
-                    from + 6.0,
-                    TOP + 14.0,
-                    escape(label)
-                ),
-            );
+            svg.text("tick", (from + 6.0, TOP + 14.0), At::Start, label);
         }
     }
 
-    fn draw_axes(&self, axis: &Axis, svg: &mut String) {
+    fn draw_axes(&self, axis: &Axis, svg: &mut Svg) {
         let (right, lower) = axis.edges();
-        for tick in &axis.y_ticks {
-            let y = axis.y(*tick);
-            put(
-                svg,
-                format_args!(
-                    r#"<line class="grid" x1="{LEFT}" x2="{right}" y1="{y:.1}" y2="{y:.1}"/>"#
-                ),
-            );
-            put(
-                svg,
-                format_args!(
-                    r#"<text class="tick" x="{}" y="{:.1}" text-anchor="end">{}</text>"#,
-                    LEFT - 8.0,
-                    y + 4.0,
-                    number(*tick)
-                ),
-            );
-        }
+        let ticks = axis.y_ticks.iter().map(|tick| (axis.y(*tick), number(*tick)));
+        svg.axes(ticks, (LEFT, right), self.y_unit, (self.x_label, axis.height - 6.0));
         let mut free = 0.0;
         for tick in self.x_ticks {
-            let text = escape(&self.x_tick.unwrap_or(number)(*tick));
-            let (x, wide) = (axis.x(*tick), LETTER * text.len() as f64);
+            let text = self.x_tick.unwrap_or(number)(*tick);
+            let (x, wide) = (axis.x(*tick), LETTER * escape(&text).len() as f64);
             // Wider labels than those of most numbers need more room.
             if x < free + (wide - TICK).max(0.0) / 2.0 {
                 continue;
             }
             free = x + TICK + (wide - TICK).max(0.0) / 2.0;
-            put(
-                svg,
-                format_args!(
-                    r#"<text class="tick" x="{x:.1}" y="{}" text-anchor="middle">{text}</text>"#,
-                    lower + 18.0
-                ),
-            );
+            svg.text("tick", (x, lower + 18.0), At::Middle, &text);
         }
-        put(
-            svg,
-            format_args!(r#"<text class="unit" x="{}" y="14">{}</text>"#, 4.0, escape(self.y_unit)),
-        );
-        put(
-            svg,
-            format_args!(
-                r#"<text class="unit" x="{:.1}" y="{}" text-anchor="middle">{}</text>"#,
-                (LEFT + right) / 2.0,
-                axis.height - 6.0,
-                escape(self.x_label)
-            ),
-        );
     }
 
-    fn draw_reference(&self, axis: &Axis, svg: &mut String) {
+    fn draw_reference(&self, axis: &Axis, svg: &mut Svg) {
         let Some((value, label)) = self.reference else { return };
         let (y, (right, _)) = (axis.y(value), axis.edges());
-        put(
-            svg,
-            format_args!(
-                r#"<line class="reference" x1="{LEFT}" x2="{right}" y1="{y:.1}" y2="{y:.1}"/>"#
-            ),
-        );
+        svg.line("reference", (LEFT, y), (right, y));
         // The label of a band is at the left.
-        let (at, anchor) =
-            if self.band.is_some() { (right - 4.0, "end") } else { (LEFT + 4.0, "start") };
-        put(
-            svg,
-            format_args!(
-                r#"<text class="tick" x="{at}" y="{:.1}" text-anchor="{anchor}">{}</text>"#,
-                // Below the line where its label would leave the frame.
-                if y < TOP + LINE { y + 14.0 } else { y - 5.0 },
-                escape(label)
-            ),
-        );
+        let (x, at) = match self.band {
+            Some(_) => (right - 4.0, At::End),
+            None => (LEFT + 4.0, At::Start),
+        };
+        // Below the line where its label would leave the frame.
+        svg.text("tick", (x, if y < TOP + LINE { y + 14.0 } else { y - 5.0 }), at, label);
     }
 
-    fn draw_line(&self, line: &Line, axis: &Axis, svg: &mut String) {
+    fn draw_line(&self, line: &Line, axis: &Axis, svg: &mut Svg) {
         let colour = class(&line.name);
         let is_joined = !self.unjoined.contains(&line.name.as_str());
         let has_marks = !is_joined || self.marks && !self.unmarked.contains(&line.name.as_str());
@@ -219,34 +154,23 @@ impl Chart<'_> {
         for piece in line.points.split(|(_, y)| !y.is_finite()) {
             if let [alone] = piece {
                 // A line of one point has no length.
-                let (x, y) = placed(alone);
-                put(
-                    svg,
-                    format_args!(
-                        r#"<circle class="mark {colour}" cx="{x:.1}" cy="{y:.1}" r="2.5"/>"#
-                    ),
-                );
+                svg.circle(&format!("mark {colour}"), placed(alone), 2.5);
             }
             if piece.len() > 1 && is_joined {
                 let path = piece.iter().map(placed).map(|(x, y)| format!("{x:.1},{y:.1}"));
                 let path = path.collect::<Vec<_>>().join(" ");
-                put(svg, format_args!(r#"<polyline class="line {colour}" points="{path}"/>"#));
+                svg.put(&format!(r#"<polyline class="line {colour}" points="{path}"/>"#));
             }
             if has_marks {
-                for (x, y) in piece.iter().map(placed) {
-                    put(
-                        svg,
-                        format_args!(
-                            r#"<circle class="mark {colour}" cx="{x:.1}" cy="{y:.1}" r="4"/>"#
-                        ),
-                    );
+                for centre in piece.iter().map(placed) {
+                    svg.circle(&format!("mark {colour}"), centre, 4.0);
                 }
             }
         }
     }
 
     /// Names at the lines' ends, moved apart where they would overlap.
-    fn draw_names(&self, axis: &Axis, svg: &mut String) {
+    fn draw_names(&self, axis: &Axis, svg: &mut Svg) {
         let last = |line: &Line| line.points.iter().rfind(|(_, y)| y.is_finite()).copied();
         let mut labels: Vec<_> = self
             .lines
@@ -259,22 +183,14 @@ impl Chart<'_> {
             labels.sort_by(|a, b| a.1.total_cmp(&b.1));
             spread(labels, axis.edges().1);
             for (x, y, name) in labels {
-                put(
-                    svg,
-                    format_args!(
-                        r#"<text class="name {}" x="{:.1}" y="{:.1}">{}</text>"#,
-                        class(name),
-                        *x + 9.0,
-                        *y + 4.0,
-                        escape(name)
-                    ),
-                );
+                let class = format!("name {}", class(name));
+                svg.text(&class, (*x + 9.0, *y + 4.0), At::Start, name);
             }
         }
     }
 
     /// A column for each x with the values of all lines as its tooltip.
-    fn draw_readings(&self, axis: &Axis, svg: &mut String) {
+    fn draw_readings(&self, axis: &Axis, svg: &mut Svg) {
         let points = || self.lines.iter().flat_map(|line| &line.points);
         let mut xs: Vec<f64> = points().filter(|(_, y)| y.is_finite()).map(|(x, _)| *x).collect();
         xs.sort_by(f64::total_cmp);
@@ -284,16 +200,8 @@ impl Chart<'_> {
             let at = axis.x(x);
             let before = index.checked_sub(1).map(|before| (axis.x(xs[before]) + at) / 2.0);
             let after = xs.get(index + 1).map(|after| (axis.x(*after) + at) / 2.0);
-            let (from, to) = (before.unwrap_or(LEFT), after.unwrap_or(right));
-            put(
-                svg,
-                format_args!(
-                    r#"<g class="at"><rect x="{from:.1}" y="{TOP}" width="{:.1}" height="{:.1}"/><line x1="{at:.1}" x2="{at:.1}" y1="{TOP}" y2="{lower}"/><title>{}</title></g>"#,
-                    (to - from).max(0.0),
-                    lower - TOP,
-                    escape(&self.reading(x))
-                ),
-            );
+            let column = (before.unwrap_or(LEFT), after.unwrap_or(right));
+            svg.reading(column, (TOP, lower), Some(at), &self.reading(x));
         }
     }
 

@@ -5,7 +5,7 @@ mod shapes;
 
 use crate::axis::{BOTTOM, LEFT, LETTER, TOP, number, round_step, ticks};
 use crate::chart::Size;
-use crate::svg::{escape, put};
+use crate::svg::{At, Svg, escape};
 use shapes::{SWATCH, entry, figure, rectangle, wrapped};
 
 /// Stacked bars in groups.
@@ -102,18 +102,14 @@ impl StackedBars<'_> {
     /// The bars in one of both sizes.
     pub fn svg_of(&self, size: Size) -> String {
         let frame = self.frame(size);
-        let mut svg = format!(
-            r#"<svg viewBox="0 0 {} {}" role="img"><title>{}</title><desc>{}</desc>"#,
-            frame.width,
-            frame.height,
-            escape(&format!("{} by {}", self.y_unit, self.x_label)),
-            escape(&self.description())
-        );
+        let title = escape(&format!("{} by {}", self.y_unit, self.x_label));
+        let mut svg = Svg::new((frame.width, frame.height), "");
+        let description = escape(&self.description());
+        svg.put(&format!("<title>{title}</title><desc>{description}</desc>"));
         self.draw_axes(&frame, &mut svg);
         self.draw_bars(&frame, &mut svg);
         self.draw_legend(&frame, &mut svg);
-        svg.push_str("</svg>");
-        svg
+        svg.end()
     }
 
     /// The parts that some bar has: those of the legend.
@@ -185,32 +181,14 @@ impl StackedBars<'_> {
         lines
     }
 
-    fn draw_axes(&self, frame: &Frame, svg: &mut String) {
-        for tick in &frame.y_ticks {
-            let (y, right, text) = (frame.y(*tick), frame.right, number(*tick));
-            put(
-                svg,
-                format_args!(
-                    r#"<line class="grid" x1="{LEFT}" x2="{right}" y1="{y:.1}" y2="{y:.1}"/><text class="tick" x="{}" y="{:.1}" text-anchor="end">{text}</text>"#,
-                    LEFT - 8.0,
-                    y + 4.0
-                ),
-            );
-        }
+    fn draw_axes(&self, frame: &Frame, svg: &mut Svg) {
+        let ticks = frame.y_ticks.iter().map(|tick| (frame.y(*tick), number(*tick)));
         let below = LINE * frame.names.iter().map(Vec::len).max().unwrap_or(0) as f64;
-        put(
-            svg,
-            format_args!(
-                r#"<text class="unit" x="4" y="14">{}</text><text class="unit" x="{:.1}" y="{:.1}" text-anchor="middle">{}</text>"#,
-                escape(self.y_unit),
-                (LEFT + frame.right) / 2.0,
-                frame.lower + 36.0 + below,
-                escape(self.x_label)
-            ),
-        );
+        let label = (self.x_label, frame.lower + 36.0 + below);
+        svg.axes(ticks, (LEFT, frame.right), self.y_unit, label);
     }
 
-    fn draw_bars(&self, frame: &Frame, svg: &mut String) {
+    fn draw_bars(&self, frame: &Frame, svg: &mut Svg) {
         let wide = (frame.place * FILLED).min(WIDEST);
         let (mut at, mut free) = (LEFT, 0.0);
         for (index, group) in self.groups.iter().enumerate() {
@@ -222,13 +200,7 @@ impl StackedBars<'_> {
                 let half = LETTER * bar.name.chars().count() as f64 / 2.0;
                 if middle - half >= free {
                     free = middle + half + 3.0;
-                    let (y, name) = (frame.lower + 18.0, escape(&bar.name));
-                    put(
-                        svg,
-                        format_args!(
-                            r#"<text class="tick" x="{middle:.1}" y="{y}" text-anchor="middle">{name}</text>"#
-                        ),
-                    );
+                    svg.text("tick", (middle, frame.lower + 18.0), At::Middle, &bar.name);
                 }
                 self.draw_reading(group, bar, (at, frame.place), frame, svg);
                 at += frame.place;
@@ -236,18 +208,12 @@ impl StackedBars<'_> {
             at += frame.place * BETWEEN / 2.0;
             for (line, name) in frame.names.get(index).into_iter().flatten().enumerate() {
                 let (x, y) = ((from + at) / 2.0, frame.lower + 18.0 + LINE * (line + 1) as f64);
-                put(
-                    svg,
-                    format_args!(
-                        r#"<text class="unit" x="{x:.1}" y="{y:.1}" text-anchor="middle">{}</text>"#,
-                        escape(name)
-                    ),
-                );
+                svg.text("unit", (x, y), At::Middle, name);
             }
         }
     }
 
-    fn draw_bar(&self, bar: &Bar, (x, wide): (f64, f64), frame: &Frame, svg: &mut String) {
+    fn draw_bar(&self, bar: &Bar, (x, wide): (f64, f64), frame: &Frame, svg: &mut Svg) {
         let mut below = 0.0;
         for (index, part) in self.parts.iter().enumerate() {
             let value = bar.value(index);
@@ -267,7 +233,7 @@ impl StackedBars<'_> {
         bar: &Bar,
         (x, wide): (f64, f64),
         frame: &Frame,
-        svg: &mut String,
+        svg: &mut Svg,
     ) {
         let mut text = self.name(group, bar);
         // In the order in which they stand, from top to bottom.
@@ -280,32 +246,18 @@ impl StackedBars<'_> {
             [] => "\nnot measured".to_owned(),
             _ => format!("\nin all {} {}", figure(self.total(bar)), self.y_unit),
         };
-        put(
-            svg,
-            format_args!(
-                r#"<g class="at"><rect x="{x:.1}" y="{TOP}" width="{wide:.1}" height="{:.1}"/><title>{}</title></g>"#,
-                frame.lower - TOP,
-                escape(&text)
-            ),
-        );
+        svg.reading((x, x + wide), (TOP, frame.lower), None, &text);
     }
 
-    fn draw_legend(&self, frame: &Frame, svg: &mut String) {
+    fn draw_legend(&self, frame: &Frame, svg: &mut Svg) {
         let first = frame.height - LEGEND_LINE * frame.legend.len() as f64 - 2.0;
         for (line, parts) in frame.legend.iter().enumerate() {
             let (mut x, y) = (4.0, first + LEGEND_LINE * line as f64);
             for index in parts {
                 let part = &self.parts[*index];
                 rectangle(part, (x, y), (SWATCH, SWATCH), svg);
-                put(
-                    svg,
-                    format_args!(
-                        r#"<text class="unit" x="{:.1}" y="{:.1}">{}</text>"#,
-                        x + SWATCH + 5.0,
-                        y + SWATCH - 1.0,
-                        escape(&part.name)
-                    ),
-                );
+                let place = (x + SWATCH + 5.0, y + SWATCH - 1.0);
+                svg.text("unit", place, At::Start, &part.name);
                 x += entry(part);
             }
         }
