@@ -5,3 +5,4 @@ pub mod perfetto;
 
 mod lanes;
 mod proto;
+mod resources;

@@ -11,7 +11,7 @@
 //! `cpu` is 0.
 
 use super::lanes::Lanes;
-use crate::format::metric::Metric;
+use super::resources::{Resource, name, points};
 use crate::phase::Phase;
 use crate::read::Trace;
 use std::collections::{BTreeMap, HashMap};
@@ -153,38 +153,21 @@ fn records(
     (records, kinds)
 }
 
-/// Adds the samples: what grows, as its rate per second. Returns the names of their types.
+/// Adds the samples. Returns the names of their types.
 fn resources(trace: &Trace, begin: u64, records: &mut Vec<(u64, Record)>) -> BTreeMap<u32, String> {
-    let mut kinds: BTreeMap<(Metric, u32), u32> = BTreeMap::new();
-    let mut names = BTreeMap::new();
+    let mut kinds: BTreeMap<Resource, u32> = BTreeMap::new();
     for (index, process) in trace.processes.iter().enumerate() {
-        let mut last: BTreeMap<(Metric, u32), (u64, u64)> = BTreeMap::new();
-        for sample in &process.samples {
-            for (metric, of, value) in &sample.values {
-                let next = kinds.keys().filter(|(known, _)| known == metric).count() as u32;
-                let number = RESOURCES + *metric as u32 * 1000 + next.min(999);
-                let kind = *kinds.entry((*metric, *of)).or_insert(number);
-                names.entry(kind).or_insert_with(|| match metric {
-                    Metric::CoreBusy | Metric::AcceptQueue => format!("{} {of}", metric.name()),
-                    metric if metric.is_counter() => format!("{} per second", metric.name()),
-                    metric => metric.name().to_owned(),
-                });
-                let before = last.insert((*metric, *of), (sample.at_ns, *value));
-                let shown = match (metric.is_counter(), before) {
-                    (false, _) => *value,
-                    (true, Some((at, before))) if sample.at_ns > at => {
-                        let grown = u128::from(value.saturating_sub(before));
-                        (grown * 1_000_000_000 / u128::from(sample.at_ns - at)) as u64
-                    }
-                    (true, _) => continue,
-                };
-                let at = (index + 1, 1);
-                let event = Record::Event { at, kind, value: shown.min(i64::MAX as u64) };
-                records.push((sample.at_ns.saturating_sub(begin), event));
-            }
+        for point in points(process) {
+            let metric = point.resource.0;
+            let next = kinds.keys().filter(|(known, _)| *known == metric).count() as u32;
+            let number = RESOURCES + metric as u32 * 1000 + next.min(999);
+            let kind = *kinds.entry(point.resource).or_insert(number);
+            let (at, value) = ((index + 1, 1), point.whole().min(i64::MAX as u64));
+            let event = Record::Event { at, kind, value };
+            records.push((point.at_ns.saturating_sub(begin), event));
         }
     }
-    names
+    kinds.into_iter().map(|(resource, kind)| (kind, name(resource, " per second"))).collect()
 }
 
 /// The text of `trace.pcf`.

@@ -8,7 +8,7 @@ use super::proto::{
     Clock, ClockSnapshot, CounterDescriptor, DebugAnnotation, ProcessDescriptor, TracePacket,
     TrackDescriptor, TrackEvent, Value,
 };
-use crate::format::metric::Metric;
+use super::resources::{Resource, name, points};
 use crate::format::record::Line;
 use crate::read::{Process, Trace};
 use prost::Message;
@@ -139,49 +139,29 @@ impl<W: Write> Packets<W> {
         Ok(())
     }
 
-    /// Resources: what grows, as its rate per second.
     fn counters(&mut self, process: &Process, uuid: u64) -> io::Result<()> {
-        let mut tracks: BTreeMap<(Metric, u32), u64> = BTreeMap::new();
-        let mut last: BTreeMap<(Metric, u32), (u64, u64)> = BTreeMap::new();
-        for sample in &process.samples {
-            for (metric, index, value) in &sample.values {
-                let next = uuid | 1 << 32 | tracks.len() as u64;
-                let key = (*metric, *index);
-                let known = tracks.contains_key(&key);
-                let track = *tracks.entry(key).or_insert(next);
-                if !known {
-                    let unit = if metric.is_counter() { "/s" } else { "" };
-                    let name = match metric {
-                        Metric::CoreBusy | Metric::AcceptQueue => {
-                            format!("{} {index}", metric.name())
-                        }
-                        _ => format!("{}{unit}", metric.name()),
-                    };
-                    let counter = CounterDescriptor { unit_name: Some(unit.to_owned()) };
-                    self.track(TrackDescriptor {
-                        uuid: Some(track),
-                        parent_uuid: Some(uuid),
-                        name: Some(name),
-                        counter: Some(counter),
-                        ..Default::default()
-                    })?;
-                }
-                let before = last.insert(key, (sample.at_ns, *value));
-                let shown = match (metric.is_counter(), before) {
-                    (false, _) => *value as f64,
-                    (true, Some((at, before))) if sample.at_ns > at => {
-                        value.saturating_sub(before) as f64 * 1e9 / (sample.at_ns - at) as f64
-                    }
-                    (true, _) => continue,
-                };
-                let event = TrackEvent {
-                    kind: Some(COUNTER),
-                    track_uuid: Some(track),
-                    double_counter_value: Some(shown),
+        let mut tracks: BTreeMap<Resource, u64> = BTreeMap::new();
+        for point in points(process) {
+            let next = uuid | 1 << 32 | tracks.len() as u64;
+            let known = tracks.contains_key(&point.resource);
+            let track = *tracks.entry(point.resource).or_insert(next);
+            if !known {
+                let unit = if point.resource.0.is_counter() { "/s" } else { "" };
+                self.track(TrackDescriptor {
+                    uuid: Some(track),
+                    parent_uuid: Some(uuid),
+                    name: Some(name(point.resource, "/s")),
+                    counter: Some(CounterDescriptor { unit_name: Some(unit.to_owned()) }),
                     ..Default::default()
-                };
-                self.event(sample.at_ns, event)?;
+                })?;
             }
+            let event = TrackEvent {
+                kind: Some(COUNTER),
+                track_uuid: Some(track),
+                double_counter_value: Some(point.shown()),
+                ..Default::default()
+            };
+            self.event(point.at_ns, event)?;
         }
         Ok(())
     }
