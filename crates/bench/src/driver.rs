@@ -45,7 +45,7 @@ impl Driver {
     /// The process cannot be started.
     pub fn start(&self, warm_up: Duration, length: Duration) -> anyhow::Result<Load> {
         let (json, raw) = (self.folder.join("load.json"), self.folder.join("load.jsonl"));
-        // Those of the window before must not be taken for those of a load that leaves none.
+        // Delete the previous window's files, so that a failed load cannot pass with them.
         for file in [&json, &raw] {
             if file.exists() {
                 std::fs::remove_file(file)

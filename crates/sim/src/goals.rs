@@ -8,6 +8,7 @@ use super::evaluated::Evaluated;
 use super::measure::Measure;
 use super::measured::steps;
 use super::scenario::Scenario;
+use tidegate_stats::Verdict;
 
 /// The least load at which goodput is assessed.
 const OVERLOAD: f64 = 2.0;
@@ -52,10 +53,18 @@ pub struct Assessment {
     pub goal: Goal,
     /// The run's value, in the goal's unit; NaN: it has none.
     pub value: f64,
-    /// Whether the value is within the goal's range.
-    pub met: bool,
+    /// Whether the value is within the goal's range, by its interval where chance has a part in
+    /// it.
+    pub verdict: Verdict,
     /// Of the goals that compare, the rival that was best.
     pub rival: Option<String>,
+}
+
+impl Assessment {
+    /// Whether the goal is met, as far as chance allows to tell.
+    pub fn met(&self) -> bool {
+        self.verdict != Verdict::DoesNotHold
+    }
 }
 
 /// How a goal's figure reads.
@@ -229,7 +238,12 @@ pub fn assess(
                 _ => 0.0,
             };
             let rival = best.map(|best| best.policy.clone());
-            Assessment { goal, value, met: (min..=max + chance).contains(&value), rival }
+            let bound = |bound: f64| Some(bound).filter(|bound| bound.is_finite());
+            let verdict = match value.is_nan() {
+                true => Verdict::DoesNotHold,
+                false => Verdict::within(bound(min), bound(max), (value - chance, value + chance)),
+            };
+            Assessment { goal, value, verdict, rival }
         })
         .collect()
 }
@@ -321,13 +335,17 @@ mod tests {
             (Goal::Reopened, &ends, 10.0, Measure::Reopen, 1.0, 1.1),
         ] {
             let met = |value| of(goal, scenario, &run("tide", load, &[(measure, value)]), &[]);
-            assert_eq!((met(good).unwrap().met, met(bad).unwrap().met), (true, false), "{goal:?}");
+            assert_eq!(
+                (met(good).unwrap().met(), met(bad).unwrap().met()),
+                (true, false),
+                "{goal:?}"
+            );
         }
         // Without an answer, p95 is a miss.
         let nobody = run("off", 4.0, &[]);
-        assert!(!of(Goal::Response, &steady, &nobody, &[]).unwrap().met);
+        assert!(!of(Goal::Response, &steady, &nobody, &[]).unwrap().met());
         let other = run("tide", 4.0, &[(Measure::P95, 9.0)]);
-        assert!(!of(Goal::Fastest, &steady, &nobody, &[&other]).unwrap().met);
+        assert!(!of(Goal::Fastest, &steady, &nobody, &[&other]).unwrap().met());
     }
 
     #[test]
@@ -340,14 +358,14 @@ mod tests {
             (point("tide", 0.96, 10.0), point("codel", 0.99, 9.6), point("eac", 0.5, 2.0));
         let others = [&codel, &eac];
         let ahead = of(Goal::Unbeaten, &scenario, &tide, &others).unwrap();
-        assert_eq!((ahead.met, ahead.rival.as_deref()), (false, Some("codel")));
+        assert_eq!((ahead.met(), ahead.rival.as_deref()), (false, Some("codel")));
         assert!((ahead.value - 0.03).abs() < 1e-12);
         // eac answers sooner, but completes half of it; 9.6 ms are no less than 95 % of 10.
         let sooner = of(Goal::Fastest, &scenario, &tide, &others).unwrap();
-        assert_eq!((sooner.met, sooner.rival.as_deref()), (true, Some("codel")));
+        assert_eq!((sooner.met(), sooner.rival.as_deref()), (true, Some("codel")));
         let quick = point("pi", 0.945, 9.0);
         let sooner = of(Goal::Fastest, &scenario, &tide, &[&quick]).unwrap();
-        assert_eq!((sooner.met, sooner.value), (false, 0.9));
+        assert_eq!((sooner.met(), sooner.value), (false, 0.9));
         assert!(of(Goal::Unbeaten, &scenario, &tide, &[]).is_none(), "alone there is no rival");
     }
 
@@ -360,7 +378,7 @@ mod tests {
         let met = |completed, seeds| {
             let (one, other) = (point("tide", 0.9, completed), point("pi", 0.95, completed));
             let all = assess(&Scenario::default(), &one, &[&other], seeds);
-            all.into_iter().find(|verdict| verdict.goal == Goal::Unbeaten).unwrap().met
+            all.into_iter().find(|verdict| verdict.goal == Goal::Unbeaten).unwrap().met()
         };
         // √(0.9² + 0.95²) ∕ √n is 4.1 % for 1000, 1.3 % for 10 000.
         assert!(met(1000, 1) && !met(10_000, 1) && !met(1000, 10));

@@ -1,4 +1,10 @@
-//! The capacity of a service from a staircase of offered rates.
+//! The capacity of a service from a staircase of offered rates: the highest rate at which what
+//! completes follows what is offered. It needs the outcome of sessions, and no response times.
+//!
+//! Other questions: the load beyond which the response time grows, in a trace without steps
+//! (`trace::analysis::knee`); which resource is the limit (`trace::analysis::bottleneck`,
+//! `study::capacity::bottleneck`); what the service carries, estimated while it runs below its
+//! limit (`control::sustainable`).
 
 use serde::Serialize;
 

@@ -49,7 +49,7 @@ fn cell(reached: &Reached, scenario: &str) -> Cell {
     let mut of = reached.runs.iter().filter(|of| of.scenario.name == scenario).peekable();
     match of.peek() {
         None => Cell::default(),
-        Some(_) => match of.find(|of| !of.verdict.met) {
+        Some(_) => match of.find(|of| !of.assessment.met()) {
             None => Cell::from("✓").class("met"),
             // The worst comes first.
             Some(miss) => Cell::from(miss.figure()).class("missed").title(miss.place()),

@@ -49,7 +49,7 @@ pub struct Reached<'s> {
 pub struct Of<'s> {
     pub scenario: &'s Scenario,
     pub load: f64,
-    pub verdict: Assessment,
+    pub assessment: Assessment,
 }
 
 /// One for each policy, in the order of the request.
@@ -60,7 +60,7 @@ pub fn overviews<'s>(results: Results<'_, 's>) -> Vec<Overview<'s>> {
             policies.push(result.policy);
         }
     }
-    let mut by_policy = verdicts(results);
+    let mut by_policy = assessments(results);
     let overview = |policy: &&'static str| {
         let runs = || {
             let of_policy = results.all.iter().filter(|result| result.policy == *policy);
@@ -86,7 +86,7 @@ pub fn overviews<'s>(results: Results<'_, 's>) -> Vec<Overview<'s>> {
 }
 
 /// Every run assessed beside the others of its scenario and load, by policy.
-fn verdicts<'s>(results: Results<'_, 's>) -> HashMap<&'static str, Vec<Of<'s>>> {
+fn assessments<'s>(results: Results<'_, 's>) -> HashMap<&'static str, Vec<Of<'s>>> {
     let mut by_policy: HashMap<&'static str, Vec<Of<'s>>> = HashMap::new();
     let seeds = results.seeds;
     for (scenario, results) in results.by_scenario() {
@@ -98,7 +98,7 @@ fn verdicts<'s>(results: Results<'_, 's>) -> HashMap<&'static str, Vec<Of<'s>>> 
                     .filter_map(|other| other.runs.iter().find(|o| o.load == run.load))
                     .collect();
                 let all = assess(scenario, run, &others, seeds).into_iter();
-                let all = all.map(|verdict| Of { scenario, load: run.load, verdict });
+                let all = all.map(|assessment| Of { scenario, load: run.load, assessment });
                 by_policy.entry(result.policy).or_default().extend(all);
             }
         }
@@ -109,10 +109,10 @@ fn verdicts<'s>(results: Results<'_, 's>) -> HashMap<&'static str, Vec<Of<'s>>> 
 fn reached(all: Vec<Of<'_>>) -> Vec<Reached<'_>> {
     let mut by_goal = Goal::ALL.map(|goal| Reached { goal, runs: Vec::new() });
     for of in all {
-        by_goal[of.verdict.goal as usize].runs.push(of);
+        by_goal[of.assessment.goal as usize].runs.push(of);
     }
     for Reached { goal, runs } in &mut by_goal {
-        let badness = |of: &Of<'_>| goal.badness(of.verdict.value);
+        let badness = |of: &Of<'_>| goal.badness(of.assessment.value);
         runs.sort_by(|a, b| badness(b).total_cmp(&badness(a)));
     }
     by_goal.into_iter().filter(|reached| !reached.runs.is_empty()).collect()
@@ -138,7 +138,7 @@ fn overload<'s>(runs: &[(&'s Scenario, &Evaluated)]) -> Option<Overload<'s>> {
 impl<'s> Reached<'s> {
     /// In how many runs it was met.
     pub fn met(&self) -> usize {
-        self.runs.iter().filter(|of| of.verdict.met).count()
+        self.runs.iter().filter(|of| of.assessment.met()).count()
     }
 
     /// The run that is farthest from it.
@@ -148,15 +148,15 @@ impl<'s> Reached<'s> {
 
     /// The runs that miss it, the worst first.
     pub fn misses(&self) -> impl Iterator<Item = &Of<'s>> {
-        self.runs.iter().filter(|of| !of.verdict.met)
+        self.runs.iter().filter(|of| !of.assessment.met())
     }
 }
 
 impl Of<'_> {
     /// Its figure as text; `–`: it has none.
     pub fn figure(&self) -> String {
-        let value = self.verdict.value;
-        match self.verdict.goal.unit() {
+        let value = self.assessment.value;
+        match self.assessment.goal.unit() {
             _ if !value.is_finite() => NONE.to_owned(),
             Unit::Share => percent(value),
             Unit::Times => format!("{value:.2}×"),
@@ -166,7 +166,7 @@ impl Of<'_> {
 
     /// `heavy-later at 10×`, and the rival where there is one.
     pub fn place(&self) -> String {
-        let rival = self.verdict.rival.as_ref().map(|rival| format!(", {rival}"));
+        let rival = self.assessment.rival.as_ref().map(|rival| format!(", {rival}"));
         format!("{} at {}×{}", self.scenario.name, self.load, rival.unwrap_or_default())
     }
 
@@ -174,8 +174,8 @@ impl Of<'_> {
         json!({
             "scenario": self.scenario.name,
             "load": self.load,
-            "value": self.verdict.value,
-            "rival": self.verdict.rival,
+            "value": self.assessment.value,
+            "rival": self.assessment.rival,
         })
     }
 }

@@ -158,7 +158,7 @@ pub fn goals(overview: &Overview) -> Table {
         table.row([
             Cell::from(reached.goal.text()),
             Cell::from(count).markup(bar),
-            Cell::from(worst.figure()).class(if worst.verdict.met { "" } else { "missed" }),
+            Cell::from(worst.figure()).class(if worst.assessment.met() { "" } else { "missed" }),
             Cell::from(worst.place()).markup(place(worst)),
         ]);
     }
@@ -167,7 +167,7 @@ pub fn goals(overview: &Overview) -> Table {
 
 /// Where a goal was assessed, with a link to the scenario.
 pub fn place(of: &Of) -> Markup {
-    let rival = of.verdict.rival.as_deref();
+    let rival = of.assessment.rival.as_deref();
     html! {
         (link(&of.scenario.name)) " at " (of.load) "×"
         @if let Some(rival) = rival { ", " (rival) }

@@ -6,7 +6,7 @@ use tidegate_study::{capacity, messages};
 use crate::exit::{Outcome, bad_input};
 use crate::stdout::print;
 
-/// The studies that are no files: each is a command with flags of its own.
+/// Studies that are commands with flags of their own, and not files.
 const OWN_METHOD: [(&str, &str); 2] = [
     (messages::NAME, messages::ABOUT),
     (capacity::NAME, "how many customers a site of your own carries, and what limits it"),
@@ -38,15 +38,12 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     if let Some(name) = &args.show {
         if OWN_METHOD.iter().any(|(own, _)| own == name) {
             return Err(bad_input(format!(
-                "--show {name}: this study is no file; `tidegate study {name} --help` has its flags"
+                "--show {name}: this study is a command, not a file; `tidegate study {name} --help` lists its flags"
             )));
         }
         let known: Vec<&str> = BUILT_IN.iter().map(|one| one.name).collect();
         let found = BuiltIn::named(name).ok_or_else(|| {
-            bad_input(format!(
-                "--show {name}: is no study that ships; choose of {}",
-                known.join(", ")
-            ))
+            bad_input(format!("--show {name}: no such study; choose one of {}", known.join(", ")))
         })?;
         print(found.text)?;
         return Ok(Outcome::Done);

@@ -1,4 +1,4 @@
-//! Servers that are not ours: Tomcat with web applications, and Node. They are built from the
+//! Third-party servers: Tomcat with web applications, and Node. They are built from the
 //! folder `services` of the repository.
 
 mod files;

@@ -1,7 +1,7 @@
 //! Ways to learn what a connection costs, for comparison: the production cost
 //! model, which gets the CPU time of each kind of work, and what could be learned
-//! from totals alone. In our own code, from papers and textbooks; none of them
-//! is part of a gate.
+//! from totals alone. They are written here after papers and textbooks; the gate uses none
+//! of them.
 //!
 //! All of them count requests per connection alike. What they differ in is
 //! what they think that a handshake or a request costs.

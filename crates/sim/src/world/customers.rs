@@ -151,22 +151,22 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Asks for a connection, for the so many'th time beyond the first.
-    fn connects(&mut self, session: u32, times: u32) {
+    /// Asks for a connection, on the nth retry; 0: for the first time.
+    fn connects(&mut self, session: u32, retry: u32) {
         if self.stations[self.core_station(session)].is_full() {
             let request = self.sessions[session as usize].request;
-            let after_s = REDIAL_S * 2_f64.powi(times.min(6) as i32);
-            self.schedule(self.now + after_s, Event::Redial(session, request, times + 1));
+            let after_s = REDIAL_S * 2_f64.powi(retry.min(6) as i32);
+            self.schedule(self.now + after_s, Event::Redial(session, request, retry + 1));
         } else {
             self.submit_to_core(session, Stage::Accept, self.scenario.work.accept);
         }
     }
 
-    /// Asks again for a connection of which nothing was heard, if it is still wanted.
-    pub(super) fn redials(&mut self, session: u32, request: u32, times: u32) {
+    /// Retries a connection that was not answered, if the customer still waits for it.
+    pub(super) fn redials(&mut self, session: u32, request: u32, retry: u32) {
         let s = &self.sessions[session as usize];
         if !s.gone && s.request == request {
-            self.connects(session, times);
+            self.connects(session, retry);
         }
     }
 

@@ -1,4 +1,7 @@
-//! Which resource limits the site, and by which evidence. Pure.
+//! Which resource limits the site, and by which evidence: what the kernel says of its processes,
+//! the ceiling of its throughput, and the phase that grew from a light load to the limit. A trace
+//! has the use of each resource and the time of each phase (`trace::analysis::bottleneck`); a
+//! study sees the site from outside. Pure.
 
 use serde::Serialize;
 use tidegate_report::number::{number, time};

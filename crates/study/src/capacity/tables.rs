@@ -106,7 +106,7 @@ fn claims(report: &Report) -> Vec<Claim> {
     };
     let mut claims = vec![claim(
         "limit-found",
-        "The rate is known beyond which the site does not keep its response-time limit.".into(),
+        "The rate is known above which the site exceeds its response-time limit.".into(),
         found,
         json!({ "end": analysis.end, "carried_per_s": analysis.carried_per_s }),
     )];

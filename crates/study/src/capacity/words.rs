@@ -37,7 +37,7 @@ pub fn headline(report: &Report) -> String {
                     first."
                 .to_owned();
         }
-        return format!("Your site does not keep {limit}, even at the lightest load.");
+        return format!("Your site exceeds {limit} even at the lightest load.");
     };
     let least = if analysis.end == End::Found { "" } else { "at least " };
     let rate = round(carried.value);

@@ -153,7 +153,7 @@ fn put(row: &mut Row, name: &str, figure: Option<Figure>) {
     row.insert(format!("{name}_high_95"), json!(figure.map(|it| it.high)));
 }
 
-/// The paper's key numbers beside ours.
+/// The key numbers beside those of the paper.
 pub(super) fn key_numbers(measured: &Measured, volume: &Volume) -> Vec<Row> {
     let of = |it: Configuration| {
         let [first, average, overall] = paper(it);

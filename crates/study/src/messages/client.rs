@@ -1,4 +1,4 @@
-//! The client of our own service: a thread that sends requests one after the other.
+//! The client of the Rust service: a thread that sends requests one after the other.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

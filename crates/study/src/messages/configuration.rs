@@ -9,11 +9,11 @@ use tidegate_messages::Format;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "&'static str", try_from = "String")]
 pub enum Configuration {
-    /// Our own service, plain HTTP.
+    /// The Rust service, plain HTTP.
     Clear,
-    /// Our own service over TLS 1.3.
+    /// The Rust service over TLS 1.3.
     Https,
-    /// Our own service, each message signed and encrypted by JOSE.
+    /// The Rust service, each message signed and encrypted by JOSE.
     Jose,
     /// The same by COSE.
     Cose,
@@ -72,7 +72,7 @@ impl Configuration {
         matches!(self, Self::Https | Self::JspHttps)
     }
 
-    /// How our own service writes messages.
+    /// How the Rust service writes messages.
     pub(super) fn format(self) -> Format {
         match self {
             Self::Jose => Format::Jose,

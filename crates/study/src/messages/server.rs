@@ -1,4 +1,4 @@
-//! Our own service in a process of its own, and clients of it.
+//! The Rust service in a process of its own, and its clients.
 
 use std::path::PathBuf;
 use std::sync::Arc;

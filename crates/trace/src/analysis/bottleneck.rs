@@ -1,4 +1,7 @@
-//! What bounds the throughput, and what one more processor would give.
+//! What bounds the throughput, and what one more processor would give, from the use of each
+//! resource in a trace. The study of a capacity (`study::capacity::bottleneck`) asks the same of a
+//! site that is not traced: it has what the kernel says of the site's processes, and how
+//! throughput and phases change over known loads.
 //!
 //! Source: Lazowska et al. 1984, "Quantitative System Performance", chapter 3: the utilisation
 //! law U = X · D, and chapter 5: the throughput is at most 1 / D of the most used resource;

@@ -1,4 +1,6 @@
-//! The knee: the load beyond which the response time grows and the throughput does not.
+//! The knee: the load beyond which the response time grows and the throughput does not. It is
+//! found from windows of a trace whose load nobody set; a staircase, whose steps are known, has
+//! `tidegate_stats::capacity`.
 //!
 //! Source: Kleinrock 1979, "Power and deterministic rules of thumb for probabilistic problems in
 //! computer communications": the operating point is where throughput over response time, the
