@@ -2,6 +2,7 @@
 
 pub mod capacity;
 mod compare;
+mod interval;
 pub mod messages;
 
 pub use compare::compare;

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use tidegate_config::did_you_mean;
 use tidegate_experiment::experiment::BuiltIn;
-use tidegate_experiment::{Experiment, Options, Summary, Verdict};
+use tidegate_experiment::{Experiment, Options, Summary};
 use tidegate_host::Cores;
+use tidegate_report::Table;
 
 use super::list::names;
 use super::progress::Progress;
@@ -86,20 +87,15 @@ fn find(given: &str) -> anyhow::Result<Experiment> {
 
 /// The claims with their verdicts, a line each.
 pub(super) fn claims(summary: &Summary) -> String {
-    let mut text = String::new();
+    let mut table = Table::new(["", "", ""]).words(&[1, 2]);
     for claim in &summary.claims {
-        let verdict = match claim.verdict {
-            Verdict::Holds => "holds",
-            Verdict::DoesNotHold => "does not hold",
-            Verdict::Undecided => "undecided",
-        };
         let number = |name: &str| claim.evidence.get(name).and_then(serde_json::Value::as_f64);
         let measured = match (number("mean"), number("low_95"), number("high_95")) {
             (Some(mean), Some(low), Some(high)) => format!("{mean:.3} ({low:.3} to {high:.3})"),
             (Some(mean), ..) => format!("{mean:.3}"),
             _ => "not measured".into(),
         };
-        text += &format!("\n{verdict:14} {:50} {measured}", claim.id);
+        table.row([claim.verdict.words().to_owned(), claim.id.clone(), measured]);
     }
-    if text.is_empty() { text } else { text + "\n" }
+    if summary.claims.is_empty() { String::new() } else { "\n".to_owned() + &table.text() }
 }

@@ -3,12 +3,12 @@
 
 use serde::Serialize;
 use tidegate_experiment::scalability::{Fitting, ScaleFit, ScalePoint, universal_scalability};
-use tidegate_stats::{Carried, Estimate};
+use tidegate_stats::Carried;
 
 use super::bottleneck::{Bottleneck, bottleneck};
 use super::staircase::End;
 use super::step::{Limit, Outcome, Step};
-use super::updown::Interval;
+use crate::interval::Interval;
 
 /// Least share of the differences in throughput that a law explains which the site follows.
 pub(super) const EXPLAINED: f64 = 0.9;
@@ -83,11 +83,7 @@ pub fn analyse(
 ) -> Analysis {
     let session_s = carried.and_then(|carried| session_time(steps, carried.value)).map(|session| {
         let longer = think_s * (1.0 - scale);
-        Interval {
-            value: session.value + longer,
-            low: session.low + longer,
-            high: session.high + longer,
-        }
+        session.map(|time| time + longer)
     });
     Analysis {
         end,
@@ -115,13 +111,8 @@ fn session_time(steps: &[Step], rate: f64) -> Option<Interval> {
         let highest = carried().max_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s))?;
         times.extend(highest.session_s());
     }
-    match Estimate::of_mean(&times) {
-        Some(mean) => {
-            let (low, high) = mean.interval(0.95);
-            Some(Interval { value: mean.value, low: low.max(0.0), high })
-        }
-        None => times.first().map(|time| Interval { value: *time, low: *time, high: *time }),
-    }
+    let alone = || times.first().map(|time| Interval::point(*time));
+    Interval::of_mean(&times).map(Interval::not_negative).or_else(alone)
 }
 
 /// The product of two independent figures; the relative half widths add up as squares do.

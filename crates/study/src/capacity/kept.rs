@@ -4,17 +4,13 @@
 //! So each window is compared with the baseline of its own round, and the interval is one over
 //! rounds: a single round has none, and decides nothing.
 
-use tidegate_stats::Estimate;
-
 use super::beyond::{MULTIPLES, Window};
 use super::step::Step;
-use super::updown::Interval;
+use crate::interval::Interval;
 use tidegate_experiment::Verdict;
 
 /// Share of what the site carries that is to be completed.
 pub(super) const KEPT: f64 = 0.85;
-/// Coverage of an interval.
-const CONFIDENCE: f64 = 0.95;
 
 /// The share of what the site carries that it completes behind the gate, at one load.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,11 +28,8 @@ pub(super) struct Kept {
 impl Kept {
     fn of(multiple: f64, shares: &[f64]) -> Self {
         let sum: f64 = shares.iter().sum();
-        let interval = Estimate::of_mean(shares).map(|mean| {
-            let (low, high) = mean.interval(CONFIDENCE);
-            // No share is below 0.
-            Interval { value: mean.value, low: low.max(0.0), high }
-        });
+        // No share is below 0.
+        let interval = Interval::of_mean(shares).map(Interval::not_negative);
         Self {
             multiple,
             rounds: shares.len(),
@@ -78,13 +71,9 @@ pub(super) fn kept(windows: &[Window], carried_per_s: f64) -> Vec<Kept> {
 /// Whether the site keeps its throughput at all these loads: it does if the whole interval of each
 /// is at least [`KEPT`], and does not if that of one is below.
 pub(super) fn verdict(loads: &[Kept]) -> Verdict {
-    let all = || loads.iter().map(Kept::verdict);
-    if all().any(|verdict| verdict == Verdict::DoesNotHold) {
-        Verdict::DoesNotHold
-    } else if !loads.is_empty() && all().all(|verdict| verdict == Verdict::Holds) {
-        Verdict::Holds
-    } else {
-        Verdict::Undecided
+    match loads {
+        [] => Verdict::Undecided,
+        loads => Verdict::of_all(loads.iter().map(Kept::verdict)),
     }
 }
 

@@ -28,6 +28,7 @@ use tidegate_host::sockets::Endpoint;
 use tidegate_host::{Files, Provenance, is_own_address};
 use tidegate_load::Stop;
 
+pub use crate::interval::Interval;
 pub use analysis::{Analysis, Knee, Law};
 pub use beyond::{Compared, Window, compared};
 pub use bottleneck::{Bottleneck, Resource};
@@ -38,7 +39,6 @@ use options::Times;
 pub use staircase::{End, Staircase, Thoroughness};
 pub use step::{Limit, Outcome, Phase, PhaseTimes, ResponseTime, Step};
 use tidegate_experiment::{Error, Folder, Result};
-pub use updown::Interval;
 pub use words::{headline, terminal};
 
 /// Name of the study, and of its result.

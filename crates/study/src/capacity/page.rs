@@ -11,8 +11,8 @@ use super::bottleneck::Resource;
 use super::figures::FIRST;
 use super::host_use::HostUse;
 use super::step::{Outcome, Step};
-use super::updown::Interval;
 use super::{Compared, Report, words};
+use crate::interval::Interval;
 
 /// The whole page. `drawn` are all its figures, `palette` how their lines look.
 pub(super) fn page(report: &Report, drawn: &[Figure], palette: &Palette) -> String {

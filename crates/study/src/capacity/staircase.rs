@@ -3,7 +3,8 @@
 use tidegate_experiment::turns::Order;
 
 use super::step::{Outcome, Phase};
-use super::updown::{Interval, Trial, up_and_down};
+use super::updown::{Trial, up_and_down};
+use crate::interval::Interval;
 
 /// Factor between the rates of the search.
 const SEARCH: f64 = 2.0;
@@ -134,9 +135,7 @@ impl Staircase {
             End::Found => {
                 by_trials().or_else(|| self.one_sided()).or_else(|| self.carried.map(bracket))
             }
-            End::MaxRate | End::Driver => {
-                self.carried.map(|rate| Interval { value: rate, low: rate, high: rate })
-            }
+            End::MaxRate | End::Driver => self.carried.map(Interval::point),
             End::NothingCarried => None,
         }
     }

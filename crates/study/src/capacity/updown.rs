@@ -6,19 +6,9 @@
 //!
 //! Source: Dixon and Mood 1948, "A method for obtaining and analyzing sensitivity data".
 
-use serde::Serialize;
 use tidegate_stats::Estimate;
 
-/// A figure with its 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Interval {
-    /// The estimate.
-    pub value: f64,
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
+use crate::interval::Interval;
 
 /// A step of the method: its rate, and whether it was carried.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,8 +53,7 @@ pub fn up_and_down(trials: &[Trial], factor: f64) -> Option<Interval> {
     let spread = if term > FORMULA { 1.62 * d * (term + 0.029) } else { 0.53 * d };
     let freedom = (count - 1.0).max(1.0);
     let log = Estimate { value: mean, error: spread / count.sqrt(), freedom };
-    let (low, high) = log.interval(0.95);
-    Some(Interval { value: mean.exp(), low: low.exp(), high: high.exp() })
+    Some(Interval::from(log).map(f64::exp))
 }
 
 #[cfg(test)]

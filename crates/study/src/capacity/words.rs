@@ -5,8 +5,8 @@ use super::beyond::compared;
 use super::kept::{KEPT, Kept, kept, undecided_because, verdict};
 use super::staircase::End;
 use super::step::{Outcome, Step};
-use super::updown::Interval;
 use super::{Compared, Report};
+use crate::interval::Interval;
 use tidegate_experiment::Verdict;
 use tidegate_report::number::{self, significant, time};
 

@@ -6,18 +6,8 @@ use tidegate_stats::{Difference, Estimate};
 use super::configuration::Configuration;
 use super::plan::{FIRST, Volume};
 use super::series::{Measured, Question, Reuse, Sample, Series, Start, mean_ms};
+use crate::interval::Interval;
 use tidegate_experiment::Row;
-
-/// Confidence of the intervals.
-const CONFIDENCE: f64 = 0.95;
-
-/// A figure with its interval over batches.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Figure {
-    pub mean: f64,
-    pub low: f64,
-    pub high: f64,
-}
 
 /// What paper 002 reports of a configuration: the first request and the average once warm in
 /// milliseconds, requests per second. Of GT3 it has the last alone.
@@ -75,8 +65,8 @@ impl Measured {
         configuration: Configuration,
         question: Question,
         volume: &Volume,
-    ) -> Option<Figure> {
-        interval(Estimate::of_mean(&self.batches(configuration, question, volume))?)
+    ) -> Option<Interval> {
+        Interval::of_mean(&self.batches(configuration, question, volume))
     }
 
     /// Logarithm of the mean time once warm.
@@ -97,12 +87,12 @@ impl Measured {
         &self,
         configuration: Configuration,
         volume: &Volume,
-    ) -> Option<Figure> {
+    ) -> Option<Interval> {
         let question = Question::TwoClients;
         let batches = self.batches(configuration, question, volume);
         let per_s = |ms: f64| question.clients() as f64 * 1e3 / ms;
         let rates: Vec<f64> = batches.into_iter().map(per_s).collect();
-        interval(Estimate::of_mean(&rates)?)
+        Interval::of_mean(&rates)
     }
 
     /// How many times fewer requests per second `secured` answers than `clear`.
@@ -111,7 +101,7 @@ impl Measured {
         clear: Configuration,
         secured: Configuration,
         volume: &Volume,
-    ) -> Option<Figure> {
+    ) -> Option<Interval> {
         let log = |it| self.log_time(it, Question::TwoClients, volume);
         Some(ratio(log(secured)?, log(clear)?))
     }
@@ -128,15 +118,8 @@ impl Measured {
 }
 
 /// The first figure divided by the second, from their logarithms.
-pub(super) fn ratio(of: Estimate, to: Estimate) -> Figure {
-    let estimate = Difference::welch(to, of).estimate;
-    let (low, high) = estimate.interval(CONFIDENCE);
-    Figure { mean: estimate.value.exp(), low: low.exp(), high: high.exp() }
-}
-
-fn interval(estimate: Estimate) -> Option<Figure> {
-    let (low, high) = estimate.interval(CONFIDENCE);
-    Some(Figure { mean: estimate.value, low, high })
+pub(super) fn ratio(of: Estimate, to: Estimate) -> Interval {
+    Interval::from(Difference::welch(to, of).estimate).map(f64::exp)
 }
 
 pub(super) fn mean(values: &[f64]) -> Option<f64> {
@@ -147,8 +130,8 @@ fn row<const N: usize>(cells: [(&str, Value); N]) -> Row {
     cells.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-fn put(row: &mut Row, name: &str, figure: Option<Figure>) {
-    row.insert(name.to_owned(), json!(figure.map(|it| it.mean)));
+fn put(row: &mut Row, name: &str, figure: Option<Interval>) {
+    row.insert(name.to_owned(), json!(figure.map(|it| it.value)));
     row.insert(format!("{name}_low_95"), json!(figure.map(|it| it.low)));
     row.insert(format!("{name}_high_95"), json!(figure.map(|it| it.high)));
 }
@@ -339,7 +322,7 @@ mod tests {
         let of = Estimate::of_mean(&[8.0f64.ln(), 8.2f64.ln(), 7.8f64.ln()]).unwrap();
         let to = Estimate::of_mean(&[2.0f64.ln(), 2.1f64.ln(), 1.9f64.ln()]).unwrap();
         let ratio = ratio(of, to);
-        assert!((ratio.mean - 4.0).abs() < 0.05, "{ratio:?}");
+        assert!((ratio.value - 4.0).abs() < 0.05, "{ratio:?}");
         assert!(ratio.low < 4.0 && 4.0 < ratio.high && ratio.low > 3.0, "{ratio:?}");
     }
 

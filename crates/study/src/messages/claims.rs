@@ -5,47 +5,45 @@ use std::ops::Range;
 
 use serde_json::json;
 
-use super::analysis::{Figure, ratio};
+use super::analysis::ratio;
 use super::configuration::Configuration as Of;
 use super::plan::Volume;
 use super::series::{Measured, Question, Reuse, mean_ms};
+use crate::interval::Interval;
 use tidegate_experiment::{Claim, Verdict};
 use tidegate_stats::{Difference, Estimate};
 
 /// How far a ratio may be from the paper's to be the same: 25 %.
 const SAME: f64 = 1.25;
 
-/// What a claim demands of its figure.
-enum Limit {
-    AtLeast(f64),
-    AtMost(f64),
-    Within(f64, f64),
-}
+/// The least and the most that a figure may be.
+type Limits = (Option<f64>, Option<f64>);
 
 /// Every claim.
 pub(super) fn check(measured: &Measured, volume: &Volume) -> Vec<Claim> {
     let paper = "paper 002";
     let mut claims = Vec::new();
-    let mut claim = |id: &str, source: &str, text: &str, limit: Limit, figure: Option<Figure>| {
-        claims.push(decide(id, source, text, &limit, figure));
-    };
+    let mut claim =
+        |id: &str, source: &str, text: &str, limits: Limits, figure: Option<Interval>| {
+            claims.push(decide(id, source, text, limits, figure));
+        };
     for it in [Of::JspClear, Of::JspHttps] {
         claim(
             &format!("first-request-{it}"),
             &format!("{paper}, key numbers"),
             "The first request takes at least ten times as long as one once warm",
-            Limit::AtLeast(10.0),
+            (Some(10.0), None),
             batch_by_warm(measured, volume, it, 0..1),
         );
         claim(
             &format!("warms-up-{it}"),
             &format!("{paper}, times from 1 to 3900"),
             "The first hundred requests take at least twice as long as a hundred once warm",
-            Limit::AtLeast(2.0),
+            (Some(2.0), None),
             batch_by_warm(measured, volume, it, 0..volume.batch()),
         );
     }
-    let same = |ratio: f64| Limit::Within(ratio / SAME, ratio * SAME);
+    let same = |ratio: f64| (Some(ratio / SAME), Some(ratio * SAME));
     for it in [Of::JspClear, Of::JspHttps] {
         claim(
             &format!("settles-{it}"),
@@ -59,21 +57,21 @@ pub(super) fn check(measured: &Measured, volume: &Volume) -> Vec<Claim> {
         "settles-quickly-jsp-https",
         &format!("{paper}, with security"),
         "Over HTTPS the second hundred requests take at most 1.5 times as long as a hundred once warm",
-        Limit::AtMost(1.5),
+        (None, Some(1.5)),
         batch_by_warm(measured, volume, Of::JspHttps, volume.batch()..2 * volume.batch()),
     );
     claim(
         "jsp-answers-more",
         &format!("{paper}, no security"),
         "In the clear the JSP answers more requests per second than the SOAP service",
-        Limit::AtLeast(1.0),
+        (Some(1.0), None),
         measured.slowdown(Of::JspClear, Of::SoapClear, volume),
     );
     claim(
         "jsp-starts-sooner",
         &format!("{paper}, no security"),
         "The first request of the SOAP service takes at least twice as long as that of the JSP",
-        Limit::AtLeast(2.0),
+        (Some(2.0), None),
         starts(measured, Of::SoapClear, Of::JspClear),
     );
     claim(
@@ -94,7 +92,7 @@ pub(super) fn check(measured: &Measured, volume: &Volume) -> Vec<Claim> {
         "message-costs-more",
         &format!("{paper}, conclusion"),
         "On Java, security per message costs more than security per connection",
-        Limit::AtLeast(1.0),
+        (Some(1.0), None),
         relative(measured, volume),
     );
     for it in [Of::Jose, Of::Cose, Of::HttpSignatures, Of::Xml] {
@@ -102,14 +100,14 @@ pub(super) fn check(measured: &Measured, volume: &Volume) -> Vec<Claim> {
             &format!("{it}-costs-more"),
             "this study",
             &format!("{it} answers fewer requests per second than rust-https on kept connections"),
-            Limit::AtLeast(1.0),
+            (Some(1.0), None),
             measured.slowdown(Of::Https, it, volume),
         );
         claim(
             &format!("{it}-costs-less-than-handshakes"),
             "this study",
             &format!("A new connection per request with TLS takes longer than a message with {it}"),
-            Limit::AtLeast(1.0),
+            (Some(1.0), None),
             handshakes_by(measured, volume, it),
         );
     }
@@ -117,46 +115,46 @@ pub(super) fn check(measured: &Measured, volume: &Volume) -> Vec<Claim> {
         "xml-costs-more",
         "this study",
         "With the same keys and algorithms, rust-xml answers fewer requests per second than rust-jose",
-        Limit::AtLeast(1.0),
+        (Some(1.0), None),
         measured.slowdown(Of::Jose, Of::Xml, volume),
     );
     claim(
         "handshake-is-the-price",
         "this study",
         "With TLS a request on a new connection takes at least twice as long as on a kept one",
-        Limit::AtLeast(2.0),
+        (Some(2.0), None),
         between(measured, volume, Of::Https, Reuse::New, Reuse::Keep),
     );
     claim(
         "resumption-saves",
         "this study",
         "A full handshake makes a request slower than a resumed one",
-        Limit::AtLeast(1.0),
+        (Some(1.0), None),
         between(measured, volume, Of::Https, Reuse::New, Reuse::Resumed),
     );
     claims
 }
 
-fn decide(id: &str, source: &str, text: &str, limit: &Limit, figure: Option<Figure>) -> Claim {
+fn decide(
+    id: &str,
+    source: &str,
+    text: &str,
+    (least, most): Limits,
+    figure: Option<Interval>,
+) -> Claim {
     let mut evidence = BTreeMap::new();
     let mut put = |name: &str, value: f64| {
         evidence.insert(name.to_owned(), json!(value));
-    };
-    let (least, most) = match limit {
-        Limit::AtLeast(least) => (Some(*least), None),
-        Limit::AtMost(most) => (None, Some(*most)),
-        Limit::Within(low, high) => (Some(*low), Some(*high)),
     };
     least.into_iter().for_each(|least| put("at_least", least));
     most.into_iter().for_each(|most| put("at_most", most));
     let verdict = match figure {
         None => Verdict::Undecided,
         Some(figure) => {
-            put("mean", figure.mean);
+            put("mean", figure.value);
             put("low_95", figure.low);
             put("high_95", figure.high);
-            let interval = (figure.low, figure.high);
-            Verdict::within(least, most, interval)
+            Verdict::within(least, most, (figure.low, figure.high))
         }
     };
     let (id, source, text) = (id.to_owned(), source.to_owned(), text.to_owned());
@@ -170,7 +168,7 @@ fn batch_by_warm(
     volume: &Volume,
     it: Of,
     requests: Range<usize>,
-) -> Option<Figure> {
+) -> Option<Interval> {
     let warm = measured.time(it, Question::WarmUp, volume)?;
     let times: Vec<f64> = measured
         .of(it, Question::WarmUp)
@@ -179,11 +177,11 @@ fn batch_by_warm(
         .collect();
     let batch = super::analysis::mean(&times)?;
     let by = |warm: f64| batch / warm.max(f64::MIN_POSITIVE);
-    Some(Figure { mean: by(warm.mean), low: by(warm.high), high: by(warm.low) })
+    Some(Interval { value: by(warm.value), low: by(warm.high), high: by(warm.low) })
 }
 
 /// A request of the third quarter of the long series, divided by one of the last.
-fn quarters(measured: &Measured, volume: &Volume, it: Of) -> Option<Figure> {
+fn quarters(measured: &Measured, volume: &Volume, it: Of) -> Option<Interval> {
     let (mut third, mut last) = (Vec::new(), Vec::new());
     for series in measured.of(it, Question::WarmUp) {
         let logs: Vec<f64> = series.warm_batches(volume.batch()).into_iter().map(f64::ln).collect();
@@ -196,7 +194,7 @@ fn quarters(measured: &Measured, volume: &Volume, it: Of) -> Option<Figure> {
 
 /// The first request after the start of one service, divided by that of another; with an
 /// interval over the starts, so `None` of one round.
-fn starts(measured: &Measured, of: Of, to: Of) -> Option<Figure> {
+fn starts(measured: &Measured, of: Of, to: Of) -> Option<Interval> {
     let log = |it| {
         let first = measured.of(it, Question::WarmUp).filter_map(|series| series.samples.first());
         let logs: Vec<f64> = first.map(|sample| (sample.us as f64).ln()).collect();
@@ -206,7 +204,7 @@ fn starts(measured: &Measured, of: Of, to: Of) -> Option<Figure> {
 }
 
 /// How many times larger the overhead per message is than that per connection.
-fn relative(measured: &Measured, volume: &Volume) -> Option<Figure> {
+fn relative(measured: &Measured, volume: &Volume) -> Option<Interval> {
     let log = |it| measured.log_time(it, Question::TwoClients, volume);
     let overhead = |clear, secured| Some(Difference::welch(log(clear)?, log(secured)?).estimate);
     let (message, connection) =
@@ -214,13 +212,13 @@ fn relative(measured: &Measured, volume: &Volume) -> Option<Figure> {
     Some(ratio(message, connection))
 }
 
-fn between(measured: &Measured, volume: &Volume, it: Of, of: Reuse, to: Reuse) -> Option<Figure> {
+fn between(measured: &Measured, volume: &Volume, it: Of, of: Reuse, to: Reuse) -> Option<Interval> {
     let log = |reuse| measured.log_time(it, Question::Connections(reuse), volume);
     Some(ratio(log(of)?, log(to)?))
 }
 
 /// A request on a new connection with TLS, divided by a message on a kept one.
-fn handshakes_by(measured: &Measured, volume: &Volume, it: Of) -> Option<Figure> {
+fn handshakes_by(measured: &Measured, volume: &Volume, it: Of) -> Option<Interval> {
     let log = |it, reuse| measured.log_time(it, Question::Connections(reuse), volume);
     Some(ratio(log(Of::Https, Reuse::New)?, log(it, Reuse::Keep)?))
 }
@@ -232,19 +230,19 @@ mod tests {
 
     #[test]
     fn the_whole_interval_decides() {
-        let verdict = |limit: Limit, low: f64, high: f64| {
-            let figure = Figure { mean: (low + high) / 2.0, low, high };
-            decide("id", "source", "text", &limit, Some(figure)).verdict
+        let verdict = |limits: Limits, low: f64, high: f64| {
+            let figure = Interval { value: (low + high) / 2.0, low, high };
+            decide("id", "source", "text", limits, Some(figure)).verdict
         };
-        assert_eq!(verdict(Limit::AtLeast(2.0), 2.1, 3.0), Verdict::Holds);
-        assert_eq!(verdict(Limit::AtLeast(2.0), 1.9, 3.0), Verdict::Undecided);
-        assert_eq!(verdict(Limit::AtLeast(2.0), 1.0, 1.9), Verdict::DoesNotHold);
-        assert_eq!(verdict(Limit::AtMost(1.5), 1.1, 1.4), Verdict::Holds);
-        assert_eq!(verdict(Limit::AtMost(1.5), 1.4, 1.6), Verdict::Undecided);
-        assert_eq!(verdict(Limit::AtMost(1.5), 1.6, 9.0), Verdict::DoesNotHold);
-        assert_eq!(verdict(Limit::Within(2.0, 4.0), 2.5, 3.5), Verdict::Holds);
-        assert_eq!(verdict(Limit::Within(2.0, 4.0), 3.5, 4.5), Verdict::Undecided);
-        assert_eq!(verdict(Limit::Within(2.0, 4.0), 4.5, 5.5), Verdict::DoesNotHold);
+        assert_eq!(verdict((Some(2.0), None), 2.1, 3.0), Verdict::Holds);
+        assert_eq!(verdict((Some(2.0), None), 1.9, 3.0), Verdict::Undecided);
+        assert_eq!(verdict((Some(2.0), None), 1.0, 1.9), Verdict::DoesNotHold);
+        assert_eq!(verdict((None, Some(1.5)), 1.1, 1.4), Verdict::Holds);
+        assert_eq!(verdict((None, Some(1.5)), 1.4, 1.6), Verdict::Undecided);
+        assert_eq!(verdict((None, Some(1.5)), 1.6, 9.0), Verdict::DoesNotHold);
+        assert_eq!(verdict((Some(2.0), Some(4.0)), 2.5, 3.5), Verdict::Holds);
+        assert_eq!(verdict((Some(2.0), Some(4.0)), 3.5, 4.5), Verdict::Undecided);
+        assert_eq!(verdict((Some(2.0), Some(4.0)), 4.5, 5.5), Verdict::DoesNotHold);
     }
 
     #[test]
