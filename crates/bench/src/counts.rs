@@ -4,6 +4,8 @@
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidegate_lab::peers::Work;
+use tidegate_load::Summary;
+use tidegate_load::result::figures::Negotiated;
 
 /// The key exchange that an operation must have, so that all servers do the same work.
 const GROUP: &str = "x25519";
@@ -51,36 +53,6 @@ impl Tally {
 pub struct Counts {
     summary: Summary,
     requests: Vec<Request>,
-}
-
-/// The part of `--json` that is used.
-#[derive(Debug, Deserialize)]
-struct Summary {
-    started_at_unix_ms: u64,
-    warm_up_s: f64,
-    measured_s: f64,
-    totals: Totals,
-    tls: Vec<Negotiated>,
-    driver: Generator,
-    raw_error: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Totals {
-    admitted: u64,
-}
-
-#[derive(Debug, Deserialize)]
-struct Negotiated {
-    group: Option<String>,
-    full: u64,
-    resumed: u64,
-}
-
-#[derive(Debug, Deserialize)]
-struct Generator {
-    events_lost: u64,
-    saturated_because: Vec<String>,
 }
 
 /// The part of a line of `--raw` that is used.
@@ -186,19 +158,36 @@ impl Request {
 mod tests {
     use super::*;
     use tidegate_lab::peers::Version;
+    use tidegate_load::Totals;
+    use tidegate_load::result::driver::Driver;
 
     const START_MS: u64 = 1_800_000_000_000;
 
     /// A run of 0.2 s of warm-up and 1 s, with one group of handshakes.
     fn counts(full: u64, resumed: u64, group: &str, raw: &str) -> Counts {
-        let json = format!(
-            r#"{{"started_at_unix_ms": {START_MS}, "warm_up_s": 0.2, "measured_s": 1.0,
-                "totals": {{"admitted": {full}}},
-                "tls": [{{"group": "{group}", "full": {full}, "resumed": {resumed}}}],
-                "driver": {{"events_lost": 0, "saturated_because": ["busy"]}},
-                "raw_error": null, "other": 1}}"#
-        );
-        Counts::parse(json.as_bytes(), raw.as_bytes()).unwrap()
+        let tls = Negotiated {
+            version: "1.3".into(),
+            suite: "TLS_AES_128_GCM_SHA256".into(),
+            group: Some(group.to_owned().into()),
+            full,
+            resumed,
+        };
+        let driver = Driver { saturated_because: vec!["busy".to_owned()], ..Driver::default() };
+        let totals = Totals { admitted: full, ..Totals::default() };
+        Counts::parse(&json(totals, driver, vec![tls]), raw.as_bytes()).unwrap()
+    }
+
+    fn json(totals: Totals, driver: Driver, tls: Vec<Negotiated>) -> Vec<u8> {
+        let summary = Summary {
+            started_at_unix_ms: START_MS,
+            warm_up_s: 0.2,
+            measured_s: 1.0,
+            totals,
+            driver,
+            tls,
+            ..Summary::default()
+        };
+        serde_json::to_vec(&summary).unwrap()
     }
 
     fn line(intended_s: f64, response_ms: f64, status: u16, end: &str) -> String {
@@ -269,9 +258,8 @@ mod tests {
     #[test]
     fn files_that_are_not_results_are_a_fault_that_names_the_flag() {
         assert!(Counts::parse(b"", b"").unwrap_err().contains("--json"));
-        let json = br#"{"started_at_unix_ms": 1, "warm_up_s": 0, "measured_s": 1, "tls": [],
-            "totals": {"admitted": 0}, "driver": {"events_lost": 1, "saturated_because": []},
-            "raw_error": null}"#;
+        let driver = Driver { events_lost: 1, ..Driver::default() };
+        let json = &json(Totals::default(), driver, Vec::new());
         assert!(Counts::parse(json, b"{\"intended_s\": 1").unwrap_err().contains("--raw"));
         let lost = Counts::parse(json, b"").unwrap().tally(FULL, span(0, 1));
         assert!(lost.driver_fault.unwrap().contains("lost 1 events"));

@@ -1,9 +1,33 @@
 //! How a session ends, and the names under which that is counted.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
-use serde::de::{DeserializeOwned, Error as _};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Serialize, Serializer};
+
+/// A name under which something is counted: one of this program, or read from a result.
+pub type Name = Cow<'static, str>;
+
+/// Declares an enum whose variants have names in JSON and metrics.
+macro_rules! named {
+    ($(#[$about:meta])* pub enum $enum:ident { $($(#[$doc:meta])* $variant:ident = $name:literal,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $enum { $($(#[$doc])* $variant,)* }
+
+        impl $enum {
+            /// The name in JSON.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+        }
+
+        impl Serialize for $enum {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.name())
+            }
+        }
+    };
+}
 
 /// The end of one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,88 +69,75 @@ impl Outcome {
     }
 }
 
-/// How a new session was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Refusal {
-    /// TCP reset while connecting, in the handshake, or in place of the first
-    /// answer's first byte (a TLS 1.3 client may have finished by then).
-    Reset,
-    /// TLS alert.
-    Alert,
-    /// Closed during the handshake without an alert.
-    Closed,
-}
-
-impl Refusal {
-    /// The name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Reset => "reset",
-            Self::Alert => "alert",
-            Self::Closed => "closed",
-        }
+named! {
+    /// How a new session was refused.
+    pub enum Refusal {
+        /// TCP reset while connecting, in the handshake, or in place of the first
+        /// answer's first byte (a TLS 1.3 client may have finished by then).
+        Reset = "reset",
+        /// TLS alert.
+        Alert = "alert",
+        /// Closed during the handshake without an alert.
+        Closed = "closed",
     }
 }
 
-/// Why a session failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Failure {
-    /// Connection refused: no listener.
-    ConnectRefused,
-    /// No route, or the network is down.
-    Unreachable,
-    /// The kernel gave up connecting.
-    ConnectTimeout,
-    /// The load generator ran out of source ports.
-    NoPorts,
-    /// The load generator ran out of file descriptors or memory.
-    NoResources,
-    /// A later connection of an admitted session was refused.
-    ReturningRefused,
-    /// TLS failed otherwise: certificate, protocol.
-    Tls,
-    /// Reset after the request was sent.
-    Reset,
-    /// Closed before the response was complete.
-    Closed,
-    /// The response is not HTTP of the requested version.
-    Http,
-    /// HTTP/2: the server would not begin the request (RST_STREAM with
-    /// REFUSED_STREAM).
-    StreamRefused,
-    /// HTTP/2: the server ended the request otherwise before its answer was whole
-    /// (RST_STREAM).
-    StreamReset,
-    /// HTTP/2: the server takes no more requests on the connection, this one
-    /// included (GOAWAY).
-    GoAway,
-    /// A status of 400 to 499 that the page does not allow.
-    #[serde(rename = "status_4xx")]
-    Status4xx,
-    /// A status of 500 to 599 that the page does not allow.
-    #[serde(rename = "status_5xx")]
-    Status5xx,
-    /// A redirect to another origin (scheme, host or port), which is not followed.
-    RedirectElsewhere,
-    /// More redirects than are followed for one request.
-    RedirectLoop,
-    /// The response failed a check of the page.
-    Check,
-    /// A value to extract was not found in the response.
-    Extraction,
-    /// The content coding of a response is not known, or the body is not encoded so, and a check,
-    /// an extraction or the next page needs it.
-    Decoding,
-    /// The last page does not offer the next step of a script.
-    NotOffered,
-    /// An extracted value is not allowed in a header field.
-    Unsendable,
-    /// All rows of a feeder that gives each only once are used up.
-    RowsUsedUp,
-    /// Any other error of the system.
-    Other,
+named! {
+    /// Why a session failed.
+    pub enum Failure {
+        /// Connection refused: no listener.
+        ConnectRefused = "connect_refused",
+        /// No route, or the network is down.
+        Unreachable = "unreachable",
+        /// The kernel gave up connecting.
+        ConnectTimeout = "connect_timeout",
+        /// The load generator ran out of source ports.
+        NoPorts = "no_ports",
+        /// The load generator ran out of file descriptors or memory.
+        NoResources = "no_resources",
+        /// A later connection of an admitted session was refused.
+        ReturningRefused = "returning_refused",
+        /// TLS failed otherwise: certificate, protocol.
+        Tls = "tls",
+        /// Reset after the request was sent.
+        Reset = "reset",
+        /// Closed before the response was complete.
+        Closed = "closed",
+        /// The response is not HTTP of the requested version.
+        Http = "http",
+        /// HTTP/2: the server would not begin the request (RST_STREAM with
+        /// REFUSED_STREAM).
+        StreamRefused = "stream_refused",
+        /// HTTP/2: the server ended the request otherwise before its answer was whole
+        /// (RST_STREAM).
+        StreamReset = "stream_reset",
+        /// HTTP/2: the server takes no more requests on the connection, this one
+        /// included (GOAWAY).
+        GoAway = "go_away",
+        /// A status of 400 to 499 that the page does not allow.
+        Status4xx = "status_4xx",
+        /// A status of 500 to 599 that the page does not allow.
+        Status5xx = "status_5xx",
+        /// A redirect to another origin (scheme, host or port), which is not followed.
+        RedirectElsewhere = "redirect_elsewhere",
+        /// More redirects than are followed for one request.
+        RedirectLoop = "redirect_loop",
+        /// The response failed a check of the page.
+        Check = "check",
+        /// A value to extract was not found in the response.
+        Extraction = "extraction",
+        /// The content coding of a response is not known, or the body is not encoded so, and a check,
+        /// an extraction or the next page needs it.
+        Decoding = "decoding",
+        /// The last page does not offer the next step of a script.
+        NotOffered = "not_offered",
+        /// An extracted value is not allowed in a header field.
+        Unsendable = "unsendable",
+        /// All rows of a feeder that gives each only once are used up.
+        RowsUsedUp = "rows_used_up",
+        /// Any other error of the system.
+        Other = "other",
+    }
 }
 
 impl Failure {
@@ -157,36 +168,6 @@ impl Failure {
             | Self::NotOffered
             | Self::Unsendable
             | Self::RowsUsedUp => false,
-        }
-    }
-
-    /// The name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ConnectRefused => "connect_refused",
-            Self::Unreachable => "unreachable",
-            Self::ConnectTimeout => "connect_timeout",
-            Self::NoPorts => "no_ports",
-            Self::NoResources => "no_resources",
-            Self::ReturningRefused => "returning_refused",
-            Self::Tls => "tls",
-            Self::Reset => "reset",
-            Self::Closed => "closed",
-            Self::Http => "http",
-            Self::StreamRefused => "stream_refused",
-            Self::StreamReset => "stream_reset",
-            Self::GoAway => "go_away",
-            Self::Status4xx => "status_4xx",
-            Self::Status5xx => "status_5xx",
-            Self::RedirectElsewhere => "redirect_elsewhere",
-            Self::RedirectLoop => "redirect_loop",
-            Self::Check => "check",
-            Self::Extraction => "extraction",
-            Self::Decoding => "decoding",
-            Self::NotOffered => "not_offered",
-            Self::Unsendable => "unsendable",
-            Self::RowsUsedUp => "rows_used_up",
-            Self::Other => "other",
         }
     }
 }
@@ -224,56 +205,17 @@ impl Cause {
     }
 }
 
-/// What an answer did not meet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Unmet {
-    Check,
-    SoftCheck,
-    Extraction,
-    NotOffered,
-    Unsendable,
-    RedirectElsewhere,
-    RowsUsedUp,
-}
-
-impl Kind for Unmet {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Check => Failure::Check.name(),
-            Self::SoftCheck => "soft_check",
-            Self::Extraction => Failure::Extraction.name(),
-            Self::NotOffered => Failure::NotOffered.name(),
-            Self::Unsendable => Failure::Unsendable.name(),
-            Self::RedirectElsewhere => Failure::RedirectElsewhere.name(),
-            Self::RowsUsedUp => Failure::RowsUsedUp.name(),
-        }
-    }
-}
-
-/// How far a request had come when patience ran out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stage {
-    /// TCP connection not made yet.
-    Connect,
-    /// TLS handshake not complete yet.
-    Handshake,
-    /// Sent; no byte of the answer yet.
-    FirstByte,
-    /// Within the answer.
-    LastByte,
-}
-
-impl Stage {
-    /// The name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Connect => "connect",
-            Self::Handshake => "handshake",
-            Self::FirstByte => "first_byte",
-            Self::LastByte => "last_byte",
-        }
+named! {
+    /// How far a request had come when patience ran out.
+    pub enum Stage {
+        /// TCP connection not made yet.
+        Connect = "connect",
+        /// TLS handshake not complete yet.
+        Handshake = "handshake",
+        /// Sent; no byte of the answer yet.
+        FirstByte = "first_byte",
+        /// Within the answer.
+        LastByte = "last_byte",
     }
 }
 
@@ -299,90 +241,15 @@ pub enum Handshake {
     Resumed,
 }
 
-/// A kind that is counted under its name.
-pub(crate) trait Kind: DeserializeOwned {
-    /// The name in JSON.
-    fn name(self) -> &'static str;
-}
-
-impl Kind for Refusal {
-    fn name(self) -> &'static str {
-        self.name()
-    }
-}
-
-impl Kind for Failure {
-    fn name(self) -> &'static str {
-        self.name()
-    }
-}
-
-impl Kind for Stage {
-    fn name(self) -> &'static str {
-        self.name()
-    }
-}
-
-/// Reads counts by the names of kinds.
-pub(crate) fn counts<'de, D: Deserializer<'de>, K: Kind + Ord>(
-    deserializer: D,
-) -> Result<BTreeMap<&'static str, u64>, D::Error> {
-    let counts = BTreeMap::<K, u64>::deserialize(deserializer)?;
-    Ok(counts.into_iter().map(|(kind, count)| (kind.name(), count)).collect())
-}
-
-/// Reads the name of a kind.
-pub(crate) fn name<'de, D: Deserializer<'de>, K: Kind>(
-    deserializer: D,
-) -> Result<&'static str, D::Error> {
-    K::deserialize(deserializer).map(K::name)
-}
-
 /// Class of a status code, as answers are counted.
 pub(crate) fn status_class(status: u16) -> &'static str {
-    let class = usize::from(status / 100);
-    if (1..=5).contains(&class) { STATUS_CLASSES[class - 1] } else { STATUS_CLASSES[5] }
-}
-
-const STATUS_CLASSES: [&str; 6] = ["1xx", "2xx", "3xx", "4xx", "5xx", "other"];
-
-/// Reads counts by classes of status codes.
-pub(crate) fn status_counts<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<BTreeMap<&'static str, u64>, D::Error> {
-    let counts = BTreeMap::<String, u64>::deserialize(deserializer)?;
-    let known = |(name, count): (String, u64)| {
-        let known = STATUS_CLASSES.into_iter().find(|known| *known == name);
-        known.map(|known| (known, count)).ok_or(name)
-    };
-    let wrong = |name| D::Error::custom(format!("{name:?} is no class of status codes"));
-    counts.into_iter().map(known).collect::<Result<_, _>>().map_err(wrong)
+    let index = usize::from(status / 100).wrapping_sub(1);
+    ["1xx", "2xx", "3xx", "4xx", "5xx"].get(index).copied().unwrap_or("other")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_kind_is_read_by_the_name_under_which_it_is_counted() {
-        fn same<K: Kind + Serialize>(kinds: Vec<K>) {
-            for kind in kinds {
-                let json = serde_json::to_string(&kind).unwrap();
-                assert_eq!(json, format!("{:?}", kind.name()));
-            }
-        }
-        // The names that the derive knows are listed in the error for one that it does not.
-        fn all<K: Kind>() -> Vec<K> {
-            let error = serde_json::from_str::<K>("\"?\"").err().unwrap().to_string();
-            let names = error.split('`').skip(1).step_by(2).skip(1);
-            names.map(|name| serde_json::from_str(&format!("{name:?}")).unwrap()).collect()
-        }
-        same(all::<Refusal>());
-        same(all::<Failure>());
-        same(all::<Stage>());
-        same(all::<Unmet>());
-        assert_eq!(all::<Failure>().len(), 24);
-    }
 
     #[test]
     fn a_status_is_counted_by_its_hundreds() {

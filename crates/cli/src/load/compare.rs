@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tidegate_load::compare::{SavedRun, Selection, compare};
+use tidegate_load::compare::{SavedResult, SavedRun, Selection, compare};
 
 use super::results::{is_stdout, write_json};
 use crate::exit::{Outcome, bad_input};
@@ -84,7 +84,8 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
 fn read(files: &[PathBuf], wrong: &mut Vec<String>) -> Vec<SavedRun> {
     let one = |file: &PathBuf| {
         let path: &Path = file;
-        SavedRun::read(path).map_err(|error| wrong.push(error)).unwrap_or_default()
+        let result = SavedResult::read(path).map_err(|error| wrong.push(error));
+        result.map(|result| result.runs).unwrap_or_default()
     };
     files.iter().flat_map(one).collect()
 }

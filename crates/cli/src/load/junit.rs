@@ -168,10 +168,9 @@ fn limit(verdict: &ThresholdResult) -> String {
 
 /// What was found in place of what a check expects.
 fn example(run: &Summary, check: &tidegate_load::result::figures::CheckFigures) -> String {
-    let same = run
-        .failed_checks
-        .iter()
-        .find(|it| (&it.page, it.kind, &it.expected) == (&check.page, check.kind, &check.expected));
+    let same = run.failed_checks.iter().find(|it| {
+        (&it.page, &it.kind, &it.expected) == (&check.page, &check.kind, &check.expected)
+    });
     same.map(|it| format!("found {}", it.example)).unwrap_or_default()
 }
 

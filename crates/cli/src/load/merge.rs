@@ -70,7 +70,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     }
     print(tidegate_load::report(&summary))?;
     if let Some(file) = &args.report {
-        write_page(&summary, file)?;
+        write_page(&[&summary], &[], file)?;
     }
     if let Some(file) = &args.junit {
         write(junit(std::slice::from_ref(&summary)), file)?;

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use anyhow::Context;
 
 use super::check::check_writable;
-use super::page::{SavedResult, page};
+use super::page::page;
 use crate::exit::{Outcome, bad_input};
 use crate::stdout::print;
+use tidegate_load::compare::SavedResult;
 
 /// Flags of `tidegate load report`.
 #[derive(clap::Args)]
@@ -30,8 +31,9 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         )));
     }
     let result = SavedResult::read(&args.result).map_err(bad_input)?;
+    let runs: Vec<_> = result.runs.iter().map(|run| &run.summary).collect();
     check_writable(&[("--out", &Some(out.clone()))])?;
-    std::fs::write(&out, page(&result))
+    std::fs::write(&out, page(&runs, &result.figures))
         .with_context(|| format!("cannot write {}", out.display()))?;
     print(format!("page: {}\n", out.display()))?;
     Ok(Outcome::Done)

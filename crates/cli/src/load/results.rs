@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::Context;
-use tidegate_load::{Repeated, Summary};
+use tidegate_load::{Repeated, RepeatedFigure, Summary};
 
 use super::junit::junit;
-use super::page::{SavedResult, page};
+use super::page::page;
 use crate::exit::{Outcome, bad_input};
 use crate::stdout::{print, print_result};
 
@@ -34,7 +34,7 @@ pub(super) fn finish_one(summary: &Summary, files: Files) -> anyhow::Result<Outc
         None => {}
     }
     if let Some(file) = files.report {
-        write_page(summary, file)?;
+        write_page(&[summary], &[], file)?;
     }
     if let Some(file) = files.junit {
         write(junit(std::slice::from_ref(summary)), file)?;
@@ -52,7 +52,7 @@ pub(super) fn finish_all(runs: Vec<Summary>, files: Files) -> anyhow::Result<Out
         write_json(&repeated, file)?;
     }
     if let Some(file) = files.report {
-        write_page(&repeated, file)?;
+        write_page(&repeated.runs.iter().collect::<Vec<_>>(), &repeated.figures, file)?;
     }
     if let Some(file) = files.junit {
         write(junit(&repeated.runs), file)?;
@@ -69,9 +69,12 @@ pub(super) fn write_json(result: &impl serde::Serialize, file: &Path) -> anyhow:
 }
 
 /// Writes a result as a page and says where it is.
-pub(super) fn write_page(result: &impl serde::Serialize, file: &Path) -> anyhow::Result<()> {
-    let result = SavedResult::of(result).map_err(anyhow::Error::msg)?;
-    write(page(&result), file)?;
+pub(super) fn write_page(
+    runs: &[&Summary],
+    figures: &[RepeatedFigure],
+    file: &Path,
+) -> anyhow::Result<()> {
+    write(page(runs, figures), file)?;
     print(format!("page            {}\n", file.display()))?;
     Ok(())
 }

@@ -2,7 +2,8 @@
 //! driver that was not the limit.
 
 use super::arrivals;
-use super::run::{Agreed, SavedRun};
+use super::run::SavedRun;
+use crate::result::figures::Negotiated;
 
 /// Longest difference of measured times, as a share: within it the same load
 /// stays as long in its steady state.
@@ -17,17 +18,18 @@ pub(super) fn unlike(a: &[SavedRun], b: &[SavedRun]) -> Vec<String> {
     for (index, run) in all.iter().enumerate() {
         let name = &run.name;
         let mut say = |what: String| reasons.push(format!("{name}: {what}"));
-        for why in &run.driver.saturated_because {
+        for why in &run.summary.driver.saturated_because {
             say(format!("the driver was saturated, so the figures are its own: {why}"));
         }
-        for why in &run.incomplete {
+        for why in &run.summary.incomplete {
             say(why.clone());
         }
-        if run.interrupted {
-            say(format!("was stopped after {:.1} s", run.measured_s));
+        if run.summary.interrupted {
+            say(format!("was stopped after {:.1} s", run.summary.measured_s));
         }
         let twin = |other: &&&SavedRun| {
-            (other.started_at_unix_ms, other.seed) == (run.started_at_unix_ms, run.seed)
+            (other.summary.started_at_unix_ms, other.summary.seed)
+                == (run.summary.started_at_unix_ms, run.summary.seed)
         };
         if let Some(twin) = all[..index].iter().find(twin) {
             say(format!("is the same run as {}", twin.name));
@@ -35,32 +37,34 @@ pub(super) fn unlike(a: &[SavedRun], b: &[SavedRun]) -> Vec<String> {
         let mut differs = |what: &str, here: String, there: String| {
             say(format!("{what} {here}, and {} of {}", there, first.name));
         };
-        if run.scenario != first.scenario {
-            differs("scenario", run.scenario.clone(), first.scenario.clone());
+        if run.summary.scenario != first.summary.scenario {
+            differs("scenario", run.summary.scenario.clone(), first.summary.scenario.clone());
             continue;
         }
         let sessions = |run: &SavedRun| {
-            run.max_sessions
+            run.summary
+                .max_sessions
                 .map_or("no number of sessions".to_owned(), |most| format!("{most} sessions"))
         };
-        if run.max_sessions != first.max_sessions {
+        if run.summary.max_sessions != first.summary.max_sessions {
             differs("stopped after", sessions(run), sessions(first));
         }
         // The service decides how long a number of sessions takes.
-        let length_share = if first.max_sessions.is_some() { f64::MAX } else { LENGTH_SHARE };
+        let length_share =
+            if first.summary.max_sessions.is_some() { f64::MAX } else { LENGTH_SHARE };
         let numbers = [
-            ("warm-up of (s)", run.warm_up_s, first.warm_up_s, 0.0),
-            ("measured for (s)", run.measured_s, first.measured_s, length_share),
-            ("factor on times", run.time_scale, first.time_scale, 0.0),
-            ("patience of (ms)", run.patience_ms, first.patience_ms, 0.0),
+            ("warm-up of (s)", run.summary.warm_up_s, first.summary.warm_up_s, 0.0),
+            ("measured for (s)", run.summary.measured_s, first.summary.measured_s, length_share),
+            ("factor on times", run.summary.time_scale, first.summary.time_scale, 0.0),
+            ("patience of (ms)", run.summary.patience_ms, first.summary.patience_ms, 0.0),
             (
                 "mean session of (requests)",
-                run.session_length.mean_requests,
-                first.session_length.mean_requests,
+                run.summary.session_length.mean_requests,
+                first.summary.session_length.mean_requests,
                 0.0,
             ),
         ];
-        let thinks = run.session_think_ms.zip(first.session_think_ms);
+        let thinks = run.summary.session_think_ms.zip(first.summary.session_think_ms);
         let thinks =
             thinks.map(|(here, there)| ("think times of a session (ms)", here, there, 0.0));
         for (what, here, there, share) in numbers.into_iter().chain(thinks) {
@@ -84,20 +88,22 @@ pub(super) fn notes(a: &[SavedRun], b: &[SavedRun]) -> Vec<String> {
     let all = || a.iter().chain(b);
     notes.extend(all().find_map(arrivals::note));
     for run in all() {
-        let warned = run.driver.warned_because.iter();
+        let warned = run.summary.driver.warned_because.iter();
         notes.extend(warned.map(|why| format!("{}: {why}", run.name)));
     }
-    if let Some(other) = all().find(|run| run.machine != first.machine) {
+    if let Some(other) = all().find(|run| run.summary.machine != first.summary.machine) {
         notes.push(format!("{} ran on another machine than {}", other.name, first.name));
     }
-    if let Some(other) = all().find(|run| run.driver.threads != first.driver.threads) {
-        let (here, there) = (other.driver.threads, first.driver.threads);
+    if let Some(other) =
+        all().find(|run| run.summary.driver.threads != first.summary.driver.threads)
+    {
+        let (here, there) = (other.summary.driver.threads, first.summary.driver.threads);
         notes.push(format!("{} had {here} driver threads, {} had {there}", other.name, first.name));
     }
-    if let Some(other) = all().find(|run| run.http != first.http) {
-        let spoken = |run: &SavedRun| match &run.http {
-            Some(version) => format!("{} spoke HTTP/{version}", run.name),
-            None => format!("{} does not say which version of HTTP it spoke", run.name),
+    if let Some(other) = all().find(|run| run.summary.http != first.summary.http) {
+        let spoken = |run: &SavedRun| match run.summary.http.as_str() {
+            "" => format!("{} does not say which version of HTTP it spoke", run.name),
+            version => format!("{} spoke HTTP/{version}", run.name),
         };
         notes.push(format!("{}, {}", spoken(first), spoken(other)));
     }
@@ -113,13 +119,13 @@ pub(super) fn notes(a: &[SavedRun], b: &[SavedRun]) -> Vec<String> {
         ));
     }
     for (side, runs) in [("A", a), ("B", b)] {
-        if let Some(other) = runs.iter().find(|run| run.target != runs[0].target) {
+        if let Some(other) = runs.iter().find(|run| run.summary.target != runs[0].summary.target) {
             notes.push(format!(
                 "{side} has several targets: {} and {}",
-                runs[0].target, other.target
+                runs[0].summary.target, other.summary.target
             ));
         }
-        if runs.len() > 1 && runs.iter().all(|run| run.seed == runs[0].seed) {
+        if runs.len() > 1 && runs.iter().all(|run| run.summary.seed == runs[0].summary.seed) {
             notes.push(format!(
                 "{side} repeats one seed: its intervals say nothing of other customers"
             ));
@@ -141,13 +147,13 @@ const FEW: f64 = 0.01;
 /// What TLS handshakes of a run agreed on, in a fixed order. Of handshakes that
 /// exchanged no key (TLS 1.2, resumed) other handshakes have the group.
 fn agreed(run: &SavedRun) -> Vec<String> {
-    let count = |agreed: &Agreed| (agreed.full + agreed.resumed) as f64;
-    let total: f64 = run.tls.iter().map(count).sum();
-    let named = |agreed: &Agreed| {
+    let count = |agreed: &Negotiated| (agreed.full + agreed.resumed) as f64;
+    let total: f64 = run.summary.tls.iter().map(count).sum();
+    let named = |agreed: &Negotiated| {
         let group = agreed.group.as_deref()?;
         Some(format!("TLS {} {} {group}", agreed.version, agreed.suite))
     };
-    let many = run.tls.iter().filter(|agreed| count(agreed) > FEW * total);
+    let many = run.summary.tls.iter().filter(|agreed| count(agreed) > FEW * total);
     let mut all: Vec<String> = many.filter_map(named).collect();
     all.sort_unstable();
     all

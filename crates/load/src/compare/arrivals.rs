@@ -26,7 +26,7 @@ pub(super) fn unlike(run: &SavedRun, first: &SavedRun) -> Vec<String> {
     let in_full = is_in_full(run) && is_in_full(first);
     let differs = |index: usize| -> Option<String> {
         let why = if in_full {
-            difference(&run.arrival_entries[index], &first.arrival_entries[index])
+            difference(&run.summary.arrival_entries[index], &first.summary.arrival_entries[index])
         } else {
             difference_of_names(&here[index], &there[index])
         };
@@ -94,14 +94,14 @@ fn without_numbers(name: &str) -> String {
 
 /// A result of this version, not of one that kept words alone.
 fn is_in_full(run: &SavedRun) -> bool {
-    !run.arrival_entries.is_empty()
+    !run.summary.arrival_entries.is_empty()
 }
 
 fn names(run: &SavedRun) -> Vec<String> {
     if is_in_full(run) {
-        return run.arrival_entries.iter().map(|entry| entry.name.clone()).collect();
+        return run.summary.arrival_entries.iter().map(|entry| entry.name.clone()).collect();
     }
-    run.arrivals.split(" + ").map(str::to_owned).collect()
+    run.summary.arrivals.split(" + ").map(str::to_owned).collect()
 }
 
 /// Entries whose offered rates differ, of runs of which one has no entries in full. Such runs
@@ -142,7 +142,7 @@ fn offered(runs: &[SavedRun], index: usize, of: usize) -> Option<(f64, f64)> {
     for run in runs {
         let stretches = &run.window.stretches;
         let all = stretches.iter().map(|stretch| stretch.offered as f64).sum::<f64>();
-        sessions += if of == 1 { all } else { run.models.get(index)?.offered as f64 };
+        sessions += if of == 1 { all } else { run.summary.models.get(index)?.offered as f64 };
         time += stretches.iter().map(|stretch| stretch.length_s).sum::<f64>();
     }
     (time > 0.0).then(|| (sessions / time, f64::sqrt(sessions) / time))

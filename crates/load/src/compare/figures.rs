@@ -1,6 +1,6 @@
 //! The figures by which runs are compared, and their standard errors within one run.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tidegate_stats::{
     Caution, CensoredHistogram, Estimate, Inconclusive, RatioTerm, fewest_for_quantile,
     quantile_with, ratio_with,
@@ -28,7 +28,7 @@ pub(crate) struct Figure {
 }
 
 /// What a figure is counted in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// By the second.

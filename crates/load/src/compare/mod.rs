@@ -25,7 +25,7 @@ pub use figures::Unit;
 use figures::{Figure, Worse};
 pub use power::Power;
 use power::detectable;
-pub use run::SavedRun;
+pub use run::{SavedResult, SavedRun};
 pub use selection::Selection;
 
 /// Probability with which a comparison may call any of its figures different

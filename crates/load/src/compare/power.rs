@@ -38,7 +38,7 @@ pub(super) fn detectable(
     let shows_share = before.map(|value| shows / value);
     let times = shows_share.map(|share| (share / tell).powi(2));
     let one_each = a.len() == 1 && b.len() == 1;
-    let length = a.iter().chain(b).map(|run| run.measured_s).fold(0.0, f64::max);
+    let length = a.iter().chain(b).map(|run| run.summary.measured_s).fold(0.0, f64::max);
     // The harmonic mean of the numbers: as many in each set have the same error.
     let runs = 2.0 / (1.0 / a.len() as f64 + 1.0 / b.len() as f64);
     // What did not vary at all says nothing of how it would.

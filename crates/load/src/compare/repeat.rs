@@ -3,19 +3,20 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tidegate_stats::Estimate;
 
 use crate::compare::figures::{FIGURES, Figure};
 use crate::compare::window::Window;
 use crate::compare::{FewAnswers, Unit};
+use crate::outcome::Name;
 use crate::result::summary::Summary;
 
 /// Probability with which an interval covers the figure.
 pub const CONFIDENCE: f64 = 0.95;
 
 /// The results of all runs.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Repeated {
     /// [`Summary::FORMAT`].
     pub format: u32,
@@ -26,10 +27,10 @@ pub struct Repeated {
 }
 
 /// One figure over all runs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RepeatedFigure {
     /// Its name, as in a summary.
-    pub figure: &'static str,
+    pub figure: Name,
     /// What it is counted in.
     pub unit: Unit,
     /// In each run; `None` where there is no data for it.
@@ -38,12 +39,12 @@ pub struct RepeatedFigure {
     /// fewer than two runs, or where a run has no value.
     pub mean: Option<Mean>,
     /// Of a percentile that has too few answers behind it in a run.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub few: Option<FewAnswers>,
 }
 
 /// A mean with its interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mean {
     /// Mean of the runs.
     pub value: f64,
@@ -79,7 +80,7 @@ impl RepeatedFigure {
             let most = if unit == Unit::Share { 1.0 } else { f64::INFINITY };
             Mean { value: estimate.value, low: low.max(0.0), high: high.min(most) }
         });
-        Self { figure, unit, values, mean, few: None }
+        Self { figure: figure.into(), unit, values, mean, few: None }
     }
 }
 
@@ -112,7 +113,7 @@ impl fmt::Display for Repeated {
         }
         for figure in &self.figures {
             if let Some(FewAnswers { answers, needed }) = figure.few {
-                let name = figure.figure;
+                let name = &figure.figure;
                 writeln!(f, "~ {name}: a run had {answers} answers, and it takes {needed}")?;
             }
         }

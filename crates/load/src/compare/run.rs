@@ -1,152 +1,138 @@
-//! A run as it was saved: what a comparison needs of a summary's JSON.
+//! Results as they were saved.
 
 use std::path::Path;
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::Value;
 
+use super::repeat::{Repeated, RepeatedFigure};
 use super::window::Window;
 use crate::result::LARGEST_FILE;
-use crate::result::arrival_entry::ArrivalEntry;
-use crate::result::driver::Machine;
 use crate::result::summary::Summary;
 
+/// What `--json` wrote: one run, or those of `--repeat`.
+#[derive(Clone, Debug)]
+pub struct SavedResult {
+    /// The runs, at least one.
+    pub runs: Vec<SavedRun>,
+    /// The figures over several runs; empty for one.
+    pub figures: Vec<RepeatedFigure>,
+}
+
 /// A run, read back from the JSON of its [`Summary`].
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct SavedRun {
     /// File it was read from, and which of several in it.
-    #[serde(skip)]
     pub name: String,
-    pub(super) scenario: String,
-    pub(super) target: String,
-    pub(super) seed: u64,
-    pub(super) machine: Machine,
-    pub(super) started_at_unix_ms: u64,
-    pub(super) warm_up_s: f64,
-    pub(super) measured_s: f64,
-    pub(super) interrupted: bool,
-    /// Why it lacks the figures of a driver.
-    #[serde(default)]
-    pub(super) incomplete: Vec<String>,
-    pub(super) time_scale: f64,
-    pub(super) patience_ms: f64,
-    pub(super) session_length: Length,
-    /// Missing in older results.
-    #[serde(default)]
-    pub(super) session_think_ms: Option<f64>,
-    pub(super) driver: Driver,
-    /// The arrivals in words; empty where a file does not tell.
-    #[serde(default)]
-    pub(super) arrivals: String,
-    /// The arrivals in full; missing in older results.
-    #[serde(default)]
-    pub(super) arrival_entries: Vec<ArrivalEntry>,
-    /// What each entry was offered, where there are several.
-    #[serde(default)]
-    pub(super) models: Vec<Model>,
-    #[serde(default)]
-    pub(super) max_sessions: Option<u64>,
-    /// Version of HTTP, and what TLS handshakes agreed on; missing in older results.
-    #[serde(default)]
-    pub(super) http: Option<String>,
-    #[serde(default)]
-    pub(super) tls: Vec<Agreed>,
-    #[serde(rename = "stretches")]
+    /// Its result.
+    pub summary: Summary,
     pub(super) window: Window,
 }
 
-/// Of a session that is left to run its course.
-#[derive(Clone, Copy, Debug, Deserialize)]
-pub(super) struct Length {
-    pub(super) mean_requests: f64,
-}
-
-/// An entry of the arrivals among several.
-#[derive(Clone, Debug, Deserialize)]
-pub(super) struct Model {
-    pub(super) offered: u64,
-}
-
-/// TLS handshakes that agreed on the same.
-#[derive(Clone, Debug, Deserialize)]
-pub(super) struct Agreed {
-    pub(super) version: String,
-    pub(super) suite: String,
-    pub(super) group: Option<String>,
-    pub(super) full: u64,
-    pub(super) resumed: u64,
-}
-
-/// Condition of the driver.
-#[derive(Clone, Debug, Deserialize)]
-pub(super) struct Driver {
-    pub(super) threads: usize,
-    pub(super) saturated_because: Vec<String>,
-    /// Missing in older results.
-    #[serde(default)]
-    pub(super) warned_because: Vec<String>,
-}
-
 /// The fields that identify the kind of a file.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Head {
-    format: Option<u32>,
-    runs: Option<Vec<IgnoredAny>>,
+    format: Option<Value>,
+    runs: Option<IgnoredAny>,
+    rows: Option<IgnoredAny>,
 }
 
-#[derive(Deserialize)]
-struct Several {
-    runs: Vec<SavedRun>,
-}
-
-impl SavedRun {
-    /// Reads the runs of a file: one, or those of a repeated run.
+impl SavedResult {
+    /// Reads a result of `--json`.
     ///
     /// # Errors
     /// A sentence: what is wrong with which file, and what to do.
-    pub fn read(path: &Path) -> Result<Vec<Self>, String> {
+    pub fn read(path: &Path) -> Result<Self, String> {
         let name = path.display().to_string();
         let bytes = tidegate_config::read_bytes(path, LARGEST_FILE)
             .map_err(|error| format!("{name}: {error}"))?;
         Self::parse(&name, &bytes)
     }
 
-    fn parse(name: &str, bytes: &[u8]) -> Result<Vec<Self>, String> {
-        let not_ours = |error: serde_json::Error| {
-            format!("{name}: {error}; give a file that `tidegate load --json` wrote")
+    /// Reads the text of a result; `name` is that of its file.
+    ///
+    /// # Errors
+    /// As [`SavedResult::read`].
+    pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, String> {
+        Self::parse_unnamed(name, bytes).map_err(|why| format!("{name}: {why}"))
+    }
+
+    fn parse_unnamed(name: &str, bytes: &[u8]) -> Result<Self, String> {
+        let head = match bytes.trim_ascii_start().first() {
+            Some(b'{') => json(bytes)?,
+            _ => json::<IgnoredAny>(bytes).map(|_| Head::default())?,
         };
-        let head: Head = serde_json::from_slice(bytes).map_err(not_ours)?;
         match head.format {
-            Some(Summary::FORMAT) => {}
+            Some(format) if format == Summary::FORMAT => {}
             Some(other) => {
                 return Err(format!(
-                    "{name}: has format {other}, and this tidegate reads format {}; compare with \
-                     the version that wrote it, or run it again",
+                    "has format {other}, and this tidegate reads format {}; use the version that \
+                     wrote it, or run the test again",
                     Summary::FORMAT
                 ));
             }
             None => {
-                return Err(format!(
-                    "{name}: says no format: no result of `tidegate load --json`, or one of a \
-                     version that could not be compared yet; run it again"
-                ));
+                return Err("says no format: it is not a result of `tidegate load --json`, or \
+                            one of a version that wrote none; run the test again"
+                    .to_owned());
             }
         }
-        let mut runs = if head.runs.is_some() {
-            serde_json::from_slice::<Several>(bytes).map_err(not_ours)?.runs
-        } else {
-            vec![serde_json::from_slice::<Self>(bytes).map_err(not_ours)?]
+        if head.rows.is_some() {
+            return Err("is a comparison, not a result; give a file that `tidegate load --json` \
+                        wrote"
+                .to_owned());
+        }
+        let Repeated { runs, figures, .. } = match head.runs {
+            Some(_) => json(bytes)?,
+            None => {
+                Repeated { format: Summary::FORMAT, figures: Vec::new(), runs: vec![json(bytes)?] }
+            }
         };
         if runs.is_empty() {
-            return Err(format!("{name}: holds no run"));
+            return Err("holds no run; run the test again".to_owned());
         }
         let several = runs.len() > 1;
-        for (index, run) in runs.iter_mut().enumerate() {
-            run.name =
-                if several { format!("{name} (run {})", index + 1) } else { name.to_owned() };
-        }
-        Ok(runs)
+        let run = |(number, summary): (usize, Summary)| {
+            let name = if several { format!("{name} (run {number})") } else { name.to_owned() };
+            let window = window(&summary).map_err(|what| {
+                format!("{what}; the file is damaged: give it as `tidegate load --json` wrote it")
+            })?;
+            Ok(SavedRun { name, summary, window })
+        };
+        let runs: Result<_, String> = (1..).zip(runs).map(run).collect();
+        Ok(Self { runs: runs?, figures })
     }
+}
+
+fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(bytes)
+        .map_err(|error| format!("{error}; give a file that `tidegate load --json` wrote"))
+}
+
+/// Most seconds of a run: a day and a partial second.
+const MOST_SECONDS: usize = 86_401;
+
+/// The window of a run whose times are in order and within a day.
+fn window(run: &Summary) -> Result<Window, String> {
+    if run.series.len() > MOST_SECONDS {
+        return Err(format!("series: {}, at most {MOST_SECONDS}", run.series.len()));
+    }
+    let day = 0.0..=MOST_SECONDS as f64;
+    let mut last = 0.0;
+    for (index, second) in run.series.iter().enumerate() {
+        let in_order = second.at_s >= last && day.contains(&second.at_s);
+        if !in_order || !day.contains(&second.length_s) {
+            return Err(format!("series[{index}].at_s = {}", second.at_s));
+        }
+        last = second.at_s;
+    }
+    if let Some(time) = [run.warm_up_s, run.measured_s].into_iter().find(|time| !day.contains(time))
+    {
+        return Err(format!("a time is {time} s"));
+    }
+    Window::try_from(run.stretches.clone())
 }
 
 #[cfg(test)]
@@ -157,7 +143,9 @@ pub(super) mod tests {
     use tidegate_stats::Histogram;
 
     use super::*;
+    use crate::result::driver::{Driver, Machine};
     use crate::result::series::Stretch;
+    use crate::scenario::length::SessionLength;
 
     /// A run's JSON: in each second, so many sessions completed, one request
     /// each, all of them within so many milliseconds.
@@ -180,30 +168,38 @@ pub(super) mod tests {
                 }
             })
             .collect();
-        json!({
-            "format": 1, "scenario": "auction-bidding", "target": "https://127.0.0.1:8443",
-            "seed": seed, "machine": { "cpu": "some", "cpus": 2, "kernel": "6" },
-            "started_at_unix_ms": seed, "warm_up_s": 10.0, "measured_s": seconds.len(),
-            "interrupted": false, "time_scale": 1.0, "patience_ms": 10000.0,
-            "session_length": { "mean_requests": 8.5 },
-            "driver": { "threads": 1, "saturated_because": [] },
-            "stretches": stretches,
-        })
+        let summary = Summary {
+            format: 1,
+            scenario: "auction-bidding".to_owned(),
+            target: "https://127.0.0.1:8443".to_owned(),
+            seed,
+            machine: Machine { cpu: "some".to_owned(), cpus: 2, kernel: "6".to_owned() },
+            started_at_unix_ms: seed,
+            warm_up_s: 10.0,
+            measured_s: seconds.len() as f64,
+            time_scale: 1.0,
+            patience_ms: 10_000.0,
+            session_length: SessionLength { mean_requests: 8.5, ..SessionLength::default() },
+            driver: Driver { threads: 1, ..Driver::default() },
+            stretches,
+            ..Summary::default()
+        };
+        serde_json::to_value(summary).unwrap()
     }
 
     pub(in crate::compare) fn read(json: &Value) -> Vec<SavedRun> {
-        SavedRun::parse("x.json", &serde_json::to_vec(json).unwrap()).unwrap()
+        SavedResult::parse("x.json", &serde_json::to_vec(json).unwrap()).unwrap().runs
     }
 
     fn refusal(json: &Value) -> String {
-        SavedRun::parse("x.json", &serde_json::to_vec(json).unwrap()).unwrap_err()
+        SavedResult::parse("x.json", &serde_json::to_vec(json).unwrap()).unwrap_err()
     }
 
     #[test]
     fn one_run_and_several_are_read_alike() {
         let one = saved(1, &[(10, 5), (12, 5)]);
         assert_eq!(read(&one)[0].window.responses[1].count(), 12);
-        let several = read(&json!({ "format": 1, "runs": [one.clone(), one] }));
+        let several = read(&json!({ "format": 1, "runs": [one.clone(), one], "figures": [] }));
         let names: Vec<&str> = several.iter().map(|run| run.name.as_str()).collect();
         assert_eq!(names, ["x.json (run 1)", "x.json (run 2)"]);
     }
@@ -221,11 +217,13 @@ pub(super) mod tests {
         assert!(with("format", Value::Null).contains("says no format"));
         assert!(with("seed", json!("x")).contains("give a file that `tidegate load --json` wrote"));
         assert!(with("stretches", json!([{ "length_s": 1 }])).contains("missing field"));
-        assert!(refusal(&json!({ "format": 1, "runs": [] })).contains("holds no run"));
+        assert!(
+            refusal(&json!({ "format": 1, "runs": [], "figures": [] })).contains("holds no run")
+        );
         assert!(refusal(&json!([1, 2])).contains("x.json: "));
         let mut damaged = saved(1, &[(10, 5)]);
         damaged["stretches"][0]["response"] = json!("AAAA");
-        assert!(refusal(&damaged).contains("stretches[0].response is no histogram"));
+        assert!(refusal(&damaged).contains("stretches[0].response is not a histogram"));
         damaged["stretches"][0]["length_s"] = json!(-1);
         assert!(refusal(&damaged).contains("stretches[0].length_s = -1"));
         damaged["stretches"][0] = saved(1, &[(10, 5)])["stretches"][0].clone();

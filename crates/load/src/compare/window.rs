@@ -1,6 +1,5 @@
 //! The measured window of a run, as its figures are worked out from it.
 
-use serde::Deserialize;
 use tidegate_stats::CensoredHistogram;
 
 use crate::result::series::Stretch;
@@ -14,8 +13,7 @@ const LONGEST_S: f64 = 86_400.0;
 const MOST_COUNTED: u64 = 1 << 53;
 
 /// A run's stretches with their histograms opened.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "Vec<Stretch>")]
+#[derive(Clone, Debug)]
 pub(crate) struct Window {
     pub(super) stretches: Vec<Stretch>,
     /// Response times of each stretch.
@@ -39,10 +37,10 @@ impl TryFrom<Vec<Stretch>> for Window {
             if let Some(count) = counts.into_iter().find(|count| *count > MOST_COUNTED) {
                 return Err(format!("stretches[{index}] counts {count}"));
             }
-            let response = stretch
-                .times()
-                .filter(|response| response.count() <= MOST_COUNTED)
-                .ok_or_else(|| format!("stretches[{index}].response is no histogram of a run"))?;
+            let response =
+                stretch.times().filter(|response| response.count() <= MOST_COUNTED).ok_or_else(
+                    || format!("stretches[{index}].response is not a histogram of a run"),
+                )?;
             responses.push(response);
         }
         Ok(Self { stretches, responses })

@@ -23,12 +23,6 @@ struct ShardHead {
     format: u32,
 }
 
-#[derive(Deserialize)]
-struct Saved {
-    #[serde(rename = "portion")]
-    shard_result: ShardResult,
-}
-
 impl ShardResult {
     /// Reads the result of a shard, as `--shard` and `--json` write it.
     ///
@@ -67,7 +61,8 @@ impl ShardResult {
                 ));
             }
         }
-        let shard_result = serde_json::from_slice::<Saved>(bytes).map_err(not_ours)?.shard_result;
+        let summary: Summary = serde_json::from_slice(bytes).map_err(not_ours)?;
+        let shard_result = *summary.shard_result.expect("the head has one");
         shard_result.check().map_err(|what| {
             format!("{name}: {what}; the file is damaged; give the original file")
         })?;

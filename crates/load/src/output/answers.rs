@@ -27,7 +27,7 @@ pub(super) fn answers(totals: &Totals, statuses: &BTreeMap<u16, u64>) -> [String
         format!("{class} {}{detail}", count(class))
     };
     let mut parts = usual.map(named).to_vec();
-    let rare = classes.iter().filter(|(class, _)| !usual.contains(class));
+    let rare = classes.iter().filter(|(class, _)| !usual.contains(&&***class));
     parts.extend(rare.map(|(class, count)| format!("{class} {count}")));
     let answered: u64 = classes.values().sum();
     let requests = totals.requests_ok + totals.requests_failed;
@@ -130,7 +130,8 @@ mod tests {
     #[test]
     fn answers_stand_by_class_with_those_that_never_came() {
         let mut totals = Totals { requests_ok: 12, requests_failed: 9, ..Totals::default() };
-        totals.responses_by_class = [("2xx", 11), ("3xx", 1), ("5xx", 4)].into();
+        totals.responses_by_class =
+            [("2xx".into(), 11), ("3xx".into(), 1), ("5xx".into(), 4)].into();
         totals.connection_errors = 3;
         let statuses = [(200, 11), (302, 1), (500, 1), (503, 3)].into();
         let expected = [
@@ -138,7 +139,7 @@ mod tests {
             "no answer       connection errors 3, timed out 2, open at the end 0",
         ];
         assert_eq!(answers(&totals, &statuses), expected);
-        totals.responses_by_class = [("2xx", 19), ("other", 2)].into();
+        totals.responses_by_class = [("2xx".into(), 19), ("other".into(), 2)].into();
         totals.connection_errors = 0;
         let expected = [
             "answers         2xx 19, 3xx 0, 4xx 0, 5xx 0, other 2",

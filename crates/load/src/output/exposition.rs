@@ -72,7 +72,7 @@ mod tests {
             buckets.record(Duration::from_millis(ms));
         }
         let before = Totals { offered: 5, full_ok: 2, ..Totals::default() };
-        let refused_by_kind = [("alert", 3)].into();
+        let refused_by_kind = [("alert".into(), 3)].into();
         Snapshot {
             started_at_unix_ms: 1_700_000_000_000,
             elapsed_s: 12.5,

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::outcome::Name;
 pub use crate::result::buckets::{BOUNDS_S, Buckets};
 use crate::result::snapshot::{RunStage, Snapshot};
 use crate::result::totals::Totals;
@@ -33,10 +34,10 @@ pub enum Samples {
 
 /// A value with its label, if it has one. Label values are names of this crate without
 /// quotes or line breaks.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Sample<T> {
     /// Name and value of the label.
-    pub label: Option<(&'static str, &'static str)>,
+    pub label: Option<(&'static str, Name)>,
     /// Value in the unit of the family's name.
     pub value: T,
 }
@@ -63,17 +64,19 @@ impl<T> Sample<T> {
         vec![Self { label: None, value }]
     }
 
-    fn each(label: &'static str, of: impl IntoIterator<Item = (&'static str, T)>) -> Vec<Self> {
-        of.into_iter().map(|(of, value)| Self { label: Some((label, of)), value }).collect()
+    fn each(label: &'static str, of: impl IntoIterator<Item = (impl Into<Name>, T)>) -> Vec<Self> {
+        of.into_iter().map(|(of, value)| Self { label: Some((label, of.into())), value }).collect()
     }
 }
 
 /// All metrics of a run.
 pub fn families(snapshot: &Snapshot) -> Vec<Family> {
     let count = |of: fn(&Totals) -> u64| of(&snapshot.before) + of(&snapshot.totals);
-    let kinds = |of: fn(&Totals) -> &BTreeMap<&'static str, u64>| {
+    let kinds = |of: fn(&Totals) -> &BTreeMap<Name, u64>| {
         let mut kinds = of(&snapshot.before).clone();
-        of(&snapshot.totals).iter().for_each(|(kind, n)| *kinds.entry(kind).or_default() += n);
+        of(&snapshot.totals)
+            .iter()
+            .for_each(|(kind, n)| *kinds.entry(kind.clone()).or_default() += n);
         kinds
     };
     let ended = [

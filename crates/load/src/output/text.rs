@@ -11,6 +11,7 @@ use super::percentiles::{explained, percentiles, time};
 use super::rate::per_second;
 use super::redirects::redirects;
 use crate::outcome::Failure;
+use crate::outcome::Name;
 use crate::result::driver::Driver;
 use crate::result::figures::Negotiated;
 use crate::result::snapshot::Snapshot;
@@ -278,7 +279,7 @@ fn limited(verdict: &ThresholdResult) -> String {
 /// Negotiated parameters with their numbers.
 fn negotiated(all: &[Negotiated]) -> String {
     let lines = all.iter().map(|it| {
-        let group = it.group.map(|group| format!(" {group}")).unwrap_or_default();
+        let group = it.group.as_ref().map(|group| format!(" {group}")).unwrap_or_default();
         let Negotiated { version, suite, full, resumed, .. } = it;
         format!("{version} {suite}{group} (full {full}, resumed {resumed})")
     });
@@ -355,7 +356,7 @@ fn row(out: &mut String, line: std::fmt::Arguments<'_>) {
     let _ = writeln!(out, "{line}");
 }
 
-fn kinds(counts: &std::collections::BTreeMap<&'static str, u64>) -> String {
+fn kinds(counts: &std::collections::BTreeMap<Name, u64>) -> String {
     if counts.is_empty() {
         return String::new();
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::event::{Event, EventKind, Example, Expectation};
-use crate::outcome::{Kind, Unmet};
+use crate::outcome::Failure;
 use crate::result::figures::FailedCheck;
 use crate::scenario::expected::Rule;
 use crate::scenario::fed::file_name;
@@ -52,7 +52,7 @@ impl FailedChecks {
             let page = &self.parts.pages[index as usize];
             let (kind, expected) = self.expected(page, expectation);
             let example = self.examples.get(&(index, expectation)).cloned().unwrap_or_default();
-            FailedCheck { page: page.name.clone(), kind, expected, example, count }
+            FailedCheck { page: page.name.clone(), kind: kind.into(), expected, example, count }
         };
         counts.iter().map(unmet).collect()
     }
@@ -60,7 +60,7 @@ impl FailedChecks {
     fn expected(&self, page: &Page, expectation: Expectation) -> (&'static str, String) {
         match expectation {
             Expectation::Soft(index) => {
-                (Unmet::SoftCheck.name(), page.expected.rules()[index as usize].to_string())
+                ("soft_check", page.expected.rules()[index as usize].to_string())
             }
             Expectation::Rule(index) => match &page.expected.rules()[index as usize] {
                 rule @ (Rule::Check(_) | Rule::Soft(_)) => ("check", rule.to_string()),
@@ -78,11 +78,11 @@ impl FailedChecks {
                 ("not_offered", format!("{what} {}", page.template().text()))
             }
             Expectation::Here => {
-                (Unmet::RedirectElsewhere.name(), "an answer of the target itself".into())
+                (Failure::RedirectElsewhere.name(), "an answer of the target itself".into())
             }
             Expectation::Row { feeder } => {
                 let file = file_name(&self.parts.feeders[usize::from(feeder)]);
-                (Unmet::RowsUsedUp.name(), format!("a row of {file} for every session"))
+                (Failure::RowsUsedUp.name(), format!("a row of {file} for every session"))
             }
             Expectation::Unsendable => (
                 "unsendable",

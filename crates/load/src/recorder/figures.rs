@@ -158,7 +158,10 @@ pub(super) fn count(totals: &mut Totals, event: &Event) {
                 totals.connection_errors += 1;
             }
             if request.status > 0 {
-                *totals.responses_by_class.entry(status_class(request.status)).or_default() += 1;
+                *totals
+                    .responses_by_class
+                    .entry(status_class(request.status).into())
+                    .or_default() += 1;
             }
         }
         EventKind::Fallback(Fallback::Back) => totals.fallback_back += 1,
@@ -175,18 +178,18 @@ fn ended(totals: &mut Totals, outcome: Outcome, admitted: bool) {
         Outcome::Completed => totals.completed += 1,
         Outcome::Refused(kind) => {
             totals.refused += 1;
-            *totals.refused_by_kind.entry(kind.name()).or_default() += 1;
+            *totals.refused_by_kind.entry(kind.name().into()).or_default() += 1;
         }
         Outcome::Failed(kind) => {
             totals.failed += 1;
             totals.failed_admitted += u64::from(admitted);
             totals.returning_refused += u64::from(kind == Failure::ReturningRefused);
-            *totals.failed_by_kind.entry(kind.name()).or_default() += 1;
+            *totals.failed_by_kind.entry(kind.name().into()).or_default() += 1;
         }
         Outcome::Abandoned(stage) => {
             totals.abandoned += 1;
             totals.abandoned_admitted += u64::from(admitted);
-            *totals.abandoned_by_stage.entry(stage.name()).or_default() += 1;
+            *totals.abandoned_by_stage.entry(stage.name().into()).or_default() += 1;
         }
         Outcome::CutOff => totals.cut_off += 1,
     }

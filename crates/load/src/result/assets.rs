@@ -7,7 +7,8 @@ use crate::outcome::Outcome;
 use crate::recorder::event::Request;
 
 /// Figures of the assets of a page.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct AssetFigures {
     /// Requests answered with a status below 400.
     pub ok: u64,

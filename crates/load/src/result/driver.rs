@@ -7,6 +7,7 @@ use crate::plan::shard::Shard;
 
 /// The state of the load generator in the measured window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Driver {
     /// Number of threads.
     pub threads: usize,
@@ -22,10 +23,8 @@ pub struct Driver {
     pub loop_delay: Percentiles,
     /// Seconds for which the event loop of a thread was late by more than
     /// [`MISSED`](crate::result::saturation::MISSED); the largest of all threads.
-    #[serde(default)]
     pub stalled_s: f64,
     /// The same as a share of the time.
-    #[serde(default)]
     pub stalled_share: f64,
     /// Share of starts later than [`MISSED`](crate::result::saturation::MISSED).
     pub missed_share: f64,
@@ -35,7 +34,6 @@ pub struct Driver {
     pub saturated_because: Vec<String>,
     /// Reasons to read the response times with care, because the delay of the load generator
     /// itself is a material share of them; empty if it is not.
-    #[serde(default)]
     pub warned_because: Vec<String>,
 }
 
@@ -48,6 +46,7 @@ pub struct DriverShard {
     /// The machine it ran on.
     pub machine: Machine,
     /// It was stopped early.
+    #[serde(default)]
     pub interrupted: bool,
     /// Why one of its files of requests or seconds is incomplete.
     pub raw_error: Option<String>,

@@ -8,10 +8,10 @@ use tidegate_stats::Percentiles;
 
 use super::assets::AssetFigures;
 use crate::client::tls::algorithms::Agreed;
-use crate::outcome::Unmet;
+use crate::outcome::Name;
 
 /// Durations of the phases of requests and connections.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Phases {
     /// TCP connection.
     pub connect: Percentiles,
@@ -26,15 +26,15 @@ pub struct Phases {
 }
 
 /// TLS handshakes with the same negotiated parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Negotiated {
     /// `1.2` or `1.3`.
-    pub version: &'static str,
+    pub version: Name,
     /// Cipher suite, by IANA's name.
-    pub suite: &'static str,
+    pub suite: Name,
     /// Key exchange group, by IANA's name; `None` for resumption in TLS 1.2, which has no key
     /// exchange.
-    pub group: Option<&'static str>,
+    pub group: Option<Name>,
     /// Full handshakes completed.
     pub full: u64,
     /// Handshakes that resumed.
@@ -44,9 +44,9 @@ pub struct Negotiated {
 impl From<&(Agreed, [u64; 2])> for Negotiated {
     fn from((agreed, [full, resumed]): &(Agreed, [u64; 2])) -> Self {
         Self {
-            version: agreed.version(),
-            suite: agreed.suite(),
-            group: agreed.group(),
+            version: agreed.version().into(),
+            suite: agreed.suite().into(),
+            group: agreed.group().map(Name::from),
             full: *full,
             resumed: *resumed,
         }
@@ -76,7 +76,8 @@ impl AddressFigures {
 }
 
 /// Figures of one page.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct PageFigures {
     /// Requests answered with an allowed status.
     pub ok: u64,
@@ -95,7 +96,8 @@ pub struct PageFigures {
 
 /// Figures of a class of customers, or of an entry of the arrivals; the counts are as in
 /// [`Totals`](super::totals::Totals).
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 #[expect(missing_docs, reason = "as in Totals")]
 pub struct CohortFigures {
     pub name: String,
@@ -108,11 +110,11 @@ pub struct CohortFigures {
     pub completed_ratio: f64,
     pub completed: u64,
     pub refused: u64,
-    pub refused_by_kind: BTreeMap<&'static str, u64>,
+    pub refused_by_kind: BTreeMap<Name, u64>,
     pub failed: u64,
-    pub failed_by_kind: BTreeMap<&'static str, u64>,
+    pub failed_by_kind: BTreeMap<Name, u64>,
     pub abandoned: u64,
-    pub abandoned_by_stage: BTreeMap<&'static str, u64>,
+    pub abandoned_by_stage: BTreeMap<Name, u64>,
     pub cut_off: u64,
     pub requests_ok: u64,
     pub requests_failed: u64,
@@ -121,16 +123,13 @@ pub struct CohortFigures {
     pub response: Percentiles,
 }
 
-/// The name of a kind; static, not borrowed from the input.
-type KindName = &'static str;
-
 /// A check or an extraction of the scenario.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CheckFigures {
     /// The page that it is of.
     pub page: String,
     /// `check`, `soft_check` or `extraction`.
-    pub kind: KindName,
+    pub kind: Name,
     /// The expectation, as written in the scenario.
     pub expected: String,
     /// How often it failed in the window.
@@ -145,8 +144,7 @@ pub struct FailedCheck {
     /// `check`, `extraction`, `not_offered`, `unsendable`, `redirect_elsewhere` or `rows_used_up`, as in
     /// [`Totals::failed_by_kind`](super::totals::Totals::failed_by_kind); or `soft_check`, which
     /// fails no session.
-    #[serde(deserialize_with = "crate::outcome::name::<_, Unmet>")]
-    pub kind: KindName,
+    pub kind: Name,
     /// The expectation, as written in the scenario.
     pub expected: String,
     /// What was found the first time: about a hundred characters in one line, without control

@@ -46,12 +46,12 @@ pub(crate) fn summarize(
         warm_up_s: test.warm_up.as_secs_f64(),
         measured_s: measured.as_secs_f64(),
         interrupted: drivers.iter().any(|driver| driver.interrupted),
-        http: if test.http2 { Http::Two.name() } else { Http::One.name() },
+        http: if test.http2 { Http::Two.name() } else { Http::One.name() }.to_owned(),
         time_scale: test.time_scale,
         patience_scale: test.patience_scale,
         patience_ms: test.patience_ms,
         session_length: test.session_length,
-        session_think_ms: test.session_think_ms,
+        session_think_ms: Some(test.session_think_ms),
         warnings,
         offered_per_s: per_s(totals.offered),
         admitted_per_s: per_s(totals.admitted),
@@ -94,11 +94,11 @@ pub(crate) fn summarize(
 }
 
 /// Percentiles with too few answers behind them.
-fn few(response: &Percentiles) -> Vec<&'static str> {
+fn few(response: &Percentiles) -> Vec<String> {
     let fields = ["p50_ms", "p90_ms", "p95_ms", "p99_ms", "p99_9_ms"];
     let usual = response.usual().map(|(q, _)| fewest_for_quantile(q));
     let few = fields.into_iter().zip(usual).filter(|(_, fewest)| response.count < *fewest);
-    few.map(|(field, _)| field).collect()
+    few.map(|(field, _)| field.to_owned()).collect()
 }
 
 /// The state of all drivers. The busiest counts, and one saturated driver is enough.

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use tidegate_stats::{CensoredHistogram, Histogram};
 
 use crate::client::tls::algorithms::Agreed;
-use crate::outcome::{Kind, Unmet};
 use crate::result::assets::AssetTally;
 use crate::result::failure::RequestFailure;
 use crate::result::figures::{
@@ -163,7 +162,9 @@ impl Tally {
     /// Negotiated parameters, the most frequent first.
     pub(crate) fn negotiated(&self) -> Vec<Negotiated> {
         let mut all: Vec<Negotiated> = self.agreed.iter().map(Negotiated::from).collect();
-        all.sort_by_key(|it| (Reverse(it.full + it.resumed), it.version, it.suite, it.group));
+        all.sort_by_cached_key(|it| {
+            (Reverse(it.full + it.resumed), it.version.clone(), it.suite.clone(), it.group.clone())
+        });
         all
     }
 
@@ -181,11 +182,11 @@ impl Tally {
 
     /// Every check of the scenario.
     pub(crate) fn checks(&self) -> Vec<CheckFigures> {
-        let of_scenario = [Unmet::Check, Unmet::SoftCheck, Unmet::Extraction].map(Unmet::name);
-        let all = self.failed_checks.iter().filter(|check| of_scenario.contains(&check.kind));
+        let of_scenario = ["check", "soft_check", "extraction"];
+        let all = self.failed_checks.iter().filter(|check| of_scenario.contains(&&*check.kind));
         let figures = |check: &FailedCheck| CheckFigures {
             page: check.page.clone(),
-            kind: check.kind,
+            kind: check.kind.clone(),
             expected: check.expected.clone(),
             failed: check.count,
         };
@@ -200,7 +201,7 @@ impl Tally {
             (
                 Reverse(failed_checks.count),
                 failed_checks.page.clone(),
-                failed_checks.kind,
+                failed_checks.kind.clone(),
                 failed_checks.expected.clone(),
             )
         };
@@ -359,7 +360,7 @@ pub(crate) fn entry(all: &mut Vec<(Agreed, [u64; 2])>, agreed: Agreed) -> &mut [
 
 fn add_failed_check(all: &mut Vec<FailedCheck>, new: FailedCheck) {
     let same = |known: &&mut FailedCheck| {
-        (&known.page, known.kind, &known.expected) == (&new.page, new.kind, &new.expected)
+        (&known.page, &known.kind, &known.expected) == (&new.page, &new.kind, &new.expected)
     };
     match all.iter_mut().find(same) {
         Some(known) => known.count += new.count,

@@ -245,7 +245,7 @@ mod tests {
         };
         page("Home", 90, 10, 20);
         page("Item", 50, 50, 700);
-        tally.totals.responses_by_class = [("2xx", 140), ("5xx", 40)].into();
+        tally.totals.responses_by_class = [("2xx".into(), 140), ("5xx".into(), 40)].into();
         tally.totals.connection_errors = 20;
         let mut bots = CohortTally::new("bots".to_owned());
         (bots.totals.refused, bots.totals.completed) = (3, 1);

@@ -1,16 +1,16 @@
 //! Outcome of a threshold.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The outcome of a threshold.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ThresholdResult {
     /// Name of the figure, behind that of its page or class: `page.Home.response_p95_ms`.
     pub metric: String,
     /// The figure; `None` without data.
     pub value: Option<f64>,
     /// Only a lower bound of the figure is known, because too many requests had no response.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_lower_bound: bool,
     /// Smallest allowed value.
     pub min: Option<f64>,
@@ -25,7 +25,7 @@ pub struct ThresholdResult {
 }
 
 /// Answers that are too few for a percentile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FewAnswers {
     /// How many there are; of several runs, in the one that has the fewest.
     pub answers: u64,
@@ -34,7 +34,7 @@ pub struct FewAnswers {
 }
 
 /// A threshold that ended a run early.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Aborted {
     /// The figure at that time.
     #[serde(flatten)]

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::{Failure, Refusal, Stage, counts, status_counts};
+use crate::outcome::Name;
 
 /// Counts of an interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Totals {
     /// Sessions offered by the schedule.
     pub offered: u64,
@@ -22,18 +23,15 @@ pub struct Totals {
     /// Sessions refused.
     pub refused: u64,
     /// The same by kind: `reset`, `alert`, `closed`.
-    #[serde(deserialize_with = "counts::<_, Refusal>")]
-    pub refused_by_kind: BTreeMap<&'static str, u64>,
+    pub refused_by_kind: BTreeMap<Name, u64>,
     /// Sessions that failed.
     pub failed: u64,
-    /// The same by kind, see [`Failure`].
-    #[serde(deserialize_with = "counts::<_, Failure>")]
-    pub failed_by_kind: BTreeMap<&'static str, u64>,
+    /// The same by kind, see [`Failure`](crate::outcome::Failure).
+    pub failed_by_kind: BTreeMap<Name, u64>,
     /// Sessions abandoned by an impatient customer.
     pub abandoned: u64,
     /// The same by the stage of the request.
-    #[serde(deserialize_with = "counts::<_, Stage>")]
-    pub abandoned_by_stage: BTreeMap<&'static str, u64>,
+    pub abandoned_by_stage: BTreeMap<Name, u64>,
     /// Admitted sessions that were abandoned.
     pub abandoned_admitted: u64,
     /// Admitted sessions that failed.
@@ -49,10 +47,8 @@ pub struct Totals {
     /// Requests without a response, or with a status that the page does not allow.
     pub requests_failed: u64,
     /// Assets of pages among `requests_ok`.
-    #[serde(default)]
     pub assets_ok: u64,
     /// Assets of pages among `requests_failed`.
-    #[serde(default)]
     pub assets_failed: u64,
     /// Requests without a response because a connection was refused, failed or broke (also in
     /// `requests_failed`).
@@ -62,16 +58,13 @@ pub struct Totals {
     /// Soft checks that did not hold.
     pub soft_checks_failed: u64,
     /// Responses by class of status: `2xx` and so on.
-    #[serde(deserialize_with = "status_counts")]
-    pub responses_by_class: BTreeMap<&'static str, u64>,
+    pub responses_by_class: BTreeMap<Name, u64>,
     /// Bytes of responses with heads, without TLS; for HTTP/2 with frames.
     pub received_bytes: u64,
     /// Responses with a content coding, such as gzip.
-    #[serde(default)]
     pub encoded_responses: u64,
     /// Bytes of their bodies after decoding. Only bodies that a page needs are decoded, and at most
     /// 256 KiB of each.
-    #[serde(default)]
     pub decoded_bytes: u64,
     /// Repetitions of requests that exceeded the patience (within the same request).
     pub requests_reloaded: u64,
@@ -106,6 +99,17 @@ pub struct Totals {
 }
 
 impl Totals {
+    /// Requests, answered as the page allows or not.
+    pub fn requests(&self) -> u64 {
+        self.requests_ok.saturating_add(self.requests_failed)
+    }
+
+    /// Requests without a response that exceeded the patience.
+    pub fn timed_out(&self) -> u64 {
+        let answered = self.responses_by_class.values().copied().fold(0, u64::saturating_add);
+        self.requests().saturating_sub(answered).saturating_sub(self.connection_errors)
+    }
+
     /// Sessions that ended by themselves.
     pub fn ended(&self) -> u64 {
         self.completed + self.refused + self.failed + self.abandoned
@@ -173,7 +177,9 @@ impl Counted for Totals {
         let (theirs, their_kinds) = totals!(other);
         mine.into_iter().zip(theirs).for_each(|(mine, theirs)| *mine += *theirs);
         for (mine, theirs) in my_kinds.into_iter().zip(their_kinds) {
-            theirs.iter().for_each(|(kind, count)| *mine.entry(*kind).or_default() += *count);
+            theirs
+                .iter()
+                .for_each(|(kind, count)| *mine.entry(kind.clone()).or_default() += *count);
         }
     }
 

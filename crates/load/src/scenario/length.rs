@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Requests of a session that nothing disturbs, by simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SessionLength {
     /// Mean.
     pub mean_requests: f64,

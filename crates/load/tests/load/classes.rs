@@ -62,7 +62,7 @@ fn a_step_that_the_page_does_not_offer_fails_the_session() {
         // Nothing of the table's falling back: not even the item seen last.
         assert_eq!((totals.requests_ok, totals.fallback_back + totals.fallback_last_id), (12, 0));
         let unmet = &summary.failed_checks[0];
-        assert_eq!((unmet.page.as_str(), unmet.kind, unmet.count), (last, "not_offered", 4));
+        assert_eq!((unmet.page.as_str(), &*unmet.kind, unmet.count), (last, "not_offered", 4));
         assert!(unmet.expected.starts_with(looked_for), "{}", unmet.expected);
         assert_eq!(unmet.example, "/about, form /find");
     }

@@ -89,7 +89,7 @@ fn an_extraction_that_finds_nothing_fails_the_session_and_is_told() {
     assert_eq!(summary.totals.failed_by_kind.get("extraction"), Some(&5));
     assert_eq!((summary.totals.requests_ok, summary.totals.requests_failed), (0, 5));
     let [unmet] = &summary.failed_checks[..] else { panic!("{:?}", summary.failed_checks) };
-    assert_eq!((unmet.page.as_str(), unmet.kind, unmet.count), ("Home", "extraction", 5));
+    assert_eq!((unmet.page.as_str(), &*unmet.kind, unmet.count), ("Home", "extraction", 5));
     assert_eq!(unmet.expected, "csrf = css \"input[name=other]\", attribute \"value\"");
     assert!(unmet.example.starts_with("Welcome <form>"), "{}", unmet.example);
     let expected = "extraction      Home (5): expected csrf = css";
@@ -104,7 +104,7 @@ fn a_check_that_fails_fails_the_session_and_shows_what_came() {
     let (summary, _) = visit(&API.replace("equals = true", "equals = \"yes\""), api);
     assert_eq!(summary.totals.failed_by_kind.get("check"), Some(&5));
     let [unmet] = &summary.failed_checks[..] else { panic!("{:?}", summary.failed_checks) };
-    assert_eq!((unmet.kind, unmet.expected.as_str()), ("check", "json \"/ok\" = \"yes\""));
+    assert_eq!((&*unmet.kind, unmet.expected.as_str()), ("check", "json \"/ok\" = \"yes\""));
     assert_eq!(unmet.example, "/ok = true");
     // A check of the status also says what is no failure.
     let missing = |_: &Seen| ("404 Not Found", String::new(), String::new());
@@ -132,7 +132,7 @@ Next = { End = 1 }
     let (summary, _) = visit(&text.replace("start =", "think = \"1ms\"\nstart ="), hostile);
     assert_eq!(summary.totals.failed_by_kind.get("unsendable"), Some(&5));
     assert_eq!(
-        (summary.failed_checks[0].page.as_str(), summary.failed_checks[0].kind),
+        (summary.failed_checks[0].page.as_str(), &*summary.failed_checks[0].kind),
         ("Next", "unsendable")
     );
 }
@@ -154,7 +154,7 @@ soft_check = { contains = "first" }
     let totals = &summary.totals;
     assert_eq!((totals.completed, totals.failed, totals.requests_ok), (5, 0, 10), "{totals:?}");
     assert_eq!(totals.soft_checks_failed, 15);
-    let kinds: Vec<_> = summary.failed_checks.iter().map(|it| (it.kind, it.count)).collect();
+    let kinds: Vec<_> = summary.failed_checks.iter().map(|it| (&*it.kind, it.count)).collect();
     assert_eq!(kinds, [("soft_check", 5); 3], "{:?}", summary.failed_checks);
     let shown = report(&summary).replace("\n                ", " ");
     let line = "soft check      Home (5): expected contains \"Cart (0)\"; found Welcome <form>";

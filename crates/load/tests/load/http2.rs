@@ -47,7 +47,7 @@ fn a_session_is_one_connection_over_tls_as_in_clear() {
         let totals = &summary.totals;
         assert_eq!((totals.completed, totals.requests_ok, totals.retries), (20, 100, 0));
         assert_eq!((server.connections(), server.seen().len()), (20, 100));
-        assert_eq!((totals.full_ok, summary.http), (if tls { 20 } else { 0 }, "2"));
+        assert_eq!((totals.full_ok, &*summary.http), (if tls { 20 } else { 0 }, "2"));
         // At least the bodies and the heads of their frames.
         assert!(totals.received_bytes >= 100 * (8 + 18), "{}", totals.received_bytes);
     }

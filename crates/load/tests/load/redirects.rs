@@ -37,7 +37,7 @@ fn a_redirect_to_another_origin_is_no_success_and_its_location_is_told_once() {
     assert_eq!((totals.failed_by_kind.len(), totals.redirects), (1, 0));
     assert_eq!(totals.responses_by_class.get("3xx"), Some(&4));
     let [check] = &summary.failed_checks[..] else { panic!("{:?}", summary.failed_checks) };
-    assert_eq!((check.kind, check.count), ("redirect_elsewhere", 4));
+    assert_eq!((&*check.kind, check.count), ("redirect_elsewhere", 4));
     assert_eq!(check.example, "status 301 to https://www.shop.test/");
     let text = report(&summary);
     let told = "redirects       4 answers of Home lead to another origin and are not followed: \

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tidegate_lab::{Error, Result};
+use tidegate_load::outcome::Name;
 use tidegate_load::{Arrivals, Plan, RunStage, Stop, Summary};
 
 use super::completions::{Arrived, durations, expected};
@@ -79,7 +80,7 @@ impl Measuring<'_> {
                 format!("answers only {ok} of {} requests as expected", ok + totals.requests_failed)
             }
         };
-        let counts = |of: &std::collections::BTreeMap<&'static str, u64>| {
+        let counts = |of: &std::collections::BTreeMap<Name, u64>| {
             let each = of.iter().map(|(name, count)| format!("{count} {name}"));
             each.collect::<Vec<_>>().join(", ")
         };
@@ -354,7 +355,7 @@ fn in_flight(summary: &Summary) -> (f64, f64) {
     let (first, last) = (mean(&counts[..quarter]), mean(&counts[counts.len() - quarter..]));
     // A few sessions more or less are chance.
     let growth = (last + 3.0) / (first + 3.0);
-    let in_flight = match summary.session_think_ms > 0.0 {
+    let in_flight = match summary.session_think_ms.is_some_and(|think| think > 0.0) {
         true => mean(&counts),
         false => {
             let ended = (summary.response.count + summary.response.unanswered) as f64;

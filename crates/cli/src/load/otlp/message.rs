@@ -133,7 +133,7 @@ mod tests {
         let totals = Totals {
             offered: 7,
             refused: 3,
-            refused_by_kind: [("alert", 3)].into(),
+            refused_by_kind: [("alert".into(), 3)].into(),
             received_bytes: 12,
             ..Totals::default()
         };

@@ -1,12 +1,12 @@
 //! The distribution of response times in the window, and the phases of requests.
 
 use maud::{Markup, html};
-use tidegate_load::Percentiles;
+use tidegate_load::result::series::Stretch;
+use tidegate_load::{Percentiles, Summary};
 use tidegate_report::{Bars, Chart, Line, Scale, figure, histogram};
 use tidegate_stats::{CensoredHistogram, Histogram};
 
 use super::format::{NONE, Percentile, count};
-use super::result::Run;
 
 /// Bars of the histogram, and points of the percentile curve.
 const BARS: usize = 40;
@@ -17,8 +17,9 @@ const FEWEST: u64 = 10;
 const TICKS: [f64; 9] = [0.0, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999];
 
 /// Both figures.
-pub(super) fn figures(run: &Run) -> Markup {
-    let responses = run.responses();
+pub(super) fn figures(run: &Summary) -> Markup {
+    let mut responses = CensoredHistogram::new();
+    run.stretches.iter().filter_map(Stretch::times).for_each(|times| responses.merge(&times));
     if responses.exact().count() < FEWEST {
         return html! {
             p.soft { "Fewer than " (FEWEST) " responses in the window: there is no distribution to draw." }
@@ -113,7 +114,7 @@ fn percentile_name(share: f64) -> String {
 }
 
 /// Percentiles of response times and of the phases of requests.
-pub(super) fn table(run: &Run) -> Markup {
+pub(super) fn table(run: &Summary) -> Markup {
     let phases = &run.phases;
     let rows = [
         ("response", "from the intended start to the last byte", &run.response),

@@ -1,18 +1,18 @@
 //! Why requests failed: a table by step and cause, and a sample of each.
 
 use maud::{Markup, html};
+use tidegate_load::Summary;
 use tidegate_load::result::failure::{RequestFailure, Sample};
 
 use super::format::{count, share};
 use super::kinds::meaning;
-use super::result::Run;
 
 /// Most rows, and most samples; all are in the JSON.
 const ROWS: usize = 200;
 const SAMPLES: usize = 20;
 
 /// The failed requests by step and cause, the most frequent first.
-pub(super) fn failures(run: &Run) -> Markup {
+pub(super) fn failures(run: &Summary) -> Markup {
     if run.failures.is_empty() {
         return html! {};
     }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::format::{number, plural, seconds};
-use super::result::{Run, Threshold};
+use tidegate_load::{Summary, ThresholdResult};
 
 /// How a run ended, from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,7 +53,7 @@ pub(super) struct Headline {
 
 impl Headline {
     /// Agrees with the exit code of the run ([`tidegate_load::Summary::exit_code`]).
-    pub(super) fn of(run: &Run) -> Self {
+    pub(super) fn of(run: &Summary) -> Self {
         let missed = run.thresholds.iter().filter(|threshold| !threshold.met).count() as u64;
         let all = run.thresholds.len() as u64;
         let by_chance = run.thresholds.iter().filter(|it| it.met && it.few.is_some()).count();
@@ -102,17 +102,17 @@ impl Headline {
             reasons.push(format!(
                 "Ended {} after the start: {} was {} ({}).",
                 seconds(aborted.at_s),
-                aborted.threshold.metric,
-                value(&aborted.threshold),
-                limit(&aborted.threshold)
+                aborted.verdict.metric,
+                value(&aborted.verdict),
+                limit(&aborted.verdict)
             ));
         } else if run.interrupted {
             reasons.push(format!("Stopped early: {} were measured.", seconds(run.measured_s)));
         }
-        if let Some(portion) = &run.portion {
+        if let Some(result) = &run.shard_result {
             reasons.push(format!(
                 "Only shard {} of the load; `tidegate load merge` adds up all shards.",
-                portion.driver.part
+                result.shard()
             ));
         }
         reasons.extend(run.warnings.iter().cloned());
@@ -135,18 +135,18 @@ impl Headline {
 }
 
 /// A table of the thresholds, those that are missed first.
-pub(super) fn thresholds(run: &Run) -> Markup {
+pub(super) fn thresholds(run: &Summary) -> Markup {
     if run.thresholds.is_empty() {
         return html! {};
     }
-    let mut rows: Vec<&Threshold> = run.thresholds.iter().collect();
+    let mut rows: Vec<&ThresholdResult> = run.thresholds.iter().collect();
     rows.sort_by_key(|threshold| threshold.met);
-    let judged = |threshold: &Threshold| match (threshold.met, threshold.few) {
+    let judged = |threshold: &ThresholdResult| match (threshold.met, threshold.few) {
         (true, None) => html! { span.mark-met { "✓ met " } },
         (true, Some(_)) => html! { span.mark-chance { "? chance " } },
         (false, _) => html! { span.mark-missed { "✗ missed " } },
     };
-    let few = |threshold: &Threshold| {
+    let few = |threshold: &ThresholdResult| {
         let text = threshold
             .few
             .map(|few| format!(", of {} answers; it takes {}", few.answers, few.needed));
@@ -162,11 +162,11 @@ pub(super) fn thresholds(run: &Run) -> Markup {
     } } }
 }
 
-fn value(threshold: &Threshold) -> String {
+fn value(threshold: &ThresholdResult) -> String {
     threshold.value.map_or("no data".to_owned(), |value| figure(value, &threshold.metric))
 }
 
-fn limit(threshold: &Threshold) -> String {
+fn limit(threshold: &ThresholdResult) -> String {
     let limit = |value: f64| {
         // A limit is shown as it was written.
         let value = if threshold.metric.ends_with("_ratio") { value * 100.0 } else { value };

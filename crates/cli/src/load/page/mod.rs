@@ -7,7 +7,6 @@ mod headline;
 mod kinds;
 mod over_time;
 mod repeated;
-pub mod result;
 mod setting;
 mod tables;
 
@@ -18,21 +17,20 @@ use maud::{Markup, html};
 
 use format::{Percentile, count, number, seconds, share};
 use headline::Headline;
-use result::Run;
-pub use result::SavedResult;
+use tidegate_load::{RepeatedFigure, Summary};
 
-/// The page of a result.
-pub fn page(result: &SavedResult) -> String {
-    match &result.runs[..] {
+/// The page of a result; `figures` are those over several runs.
+pub fn page(runs: &[&Summary], figures: &[RepeatedFigure]) -> String {
+    match runs {
         [run] => {
             let title = format!("{} at {}: {}", run.scenario, run.target, Headline::of(run).title);
             tidegate_report::page(&title, &single(run))
         }
-        runs => repeated::page(runs, &result.figures),
+        runs => repeated::page(runs, figures),
     }
 }
 
-fn single(run: &Run) -> Markup {
+fn single(run: &Summary) -> Markup {
     html! {
         p.kicker { "Load test · " (setting::started(run)) " · " (seconds(run.measured_s)) " measured after " (seconds(run.warm_up_s)) " of warm-up" }
         h1 { (run.scenario) " at " span.address { (run.target) } }
@@ -43,7 +41,7 @@ fn single(run: &Run) -> Markup {
 }
 
 /// Everything below the verdict.
-fn content(run: &Run) -> Markup {
+fn content(run: &Summary) -> Markup {
     html! {
         (cards(run))
         h2 { "Over time" }
@@ -67,7 +65,7 @@ fn content(run: &Run) -> Markup {
 }
 
 /// The key figures.
-fn cards(run: &Run) -> Markup {
+fn cards(run: &Summary) -> Markup {
     let totals = &run.totals;
     let card = |value: String, unit: &str, label: String| {
         html! { div.card { b { (value) @if !unit.is_empty() { small { (unit) } } } span { (label) } } }

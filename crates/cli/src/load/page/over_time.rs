@@ -1,10 +1,10 @@
 //! Charts over the time of the run.
 
 use maud::{Markup, html};
+use tidegate_load::{Point, Summary};
 use tidegate_report::{Chart, Line, Scale, figure, time_ticks};
 
 use super::format::{Percentile, plural, seconds};
-use super::result::{Run, Second};
 
 /// Most points of a line.
 const POINTS: usize = 240;
@@ -17,7 +17,7 @@ pub(super) struct Step {
     /// Its end.
     at_s: f64,
     /// Means of the rates. Percentiles cannot be averaged: those of the slowest second.
-    second: Second,
+    second: Point,
 }
 
 /// The time axis: seconds, or minutes or hours in a longer run.
@@ -29,8 +29,8 @@ struct TimeAxis {
 }
 
 impl TimeAxis {
-    fn of(run: &Run) -> Self {
-        let end_s = run.end_s();
+    fn of(run: &Summary) -> Self {
+        let end_s = end_s(run);
         let (unit_s, label) = match end_s {
             hours if hours > 3.0 * 3600.0 => (3600.0, "hours since the start"),
             minutes if minutes > 300.0 => (60.0, "minutes since the start"),
@@ -41,8 +41,14 @@ impl TimeAxis {
     }
 }
 
+/// When a run ended, since its start.
+fn end_s(run: &Summary) -> f64 {
+    let planned = run.warm_up_s + run.measured_s;
+    run.series.last().map_or(planned, |second| second.at_s).max(1e-3)
+}
+
 /// A rate of a second.
-type Rate = fn(&Second) -> f64;
+type Rate = fn(&Point) -> f64;
 
 /// What one chart shows.
 struct Plot<'a> {
@@ -56,13 +62,13 @@ struct Plot<'a> {
 }
 
 /// All charts over time but that of the load generator.
-pub(super) fn charts(run: &Run) -> Markup {
+pub(super) fn charts(run: &Summary) -> Markup {
     let (steps, each_s) = steps(&run.series);
     if steps.is_empty() {
         return html! { p.soft { "The run ended before its first second was over: there is nothing to draw." } };
     }
     let axis = TimeAxis::of(run);
-    let line = |name: &str, of: &dyn Fn(&Second) -> f64| curve(name, &steps, &axis, of);
+    let line = |name: &str, of: &dyn Fn(&Point) -> f64| curve(name, &steps, &axis, of);
     let joined = if each_s > 1.5 {
         format!(" A point is the mean of {}.", seconds(each_s))
     } else {
@@ -146,7 +152,7 @@ pub(super) fn charts(run: &Run) -> Markup {
 }
 
 /// The charts of the load generator.
-pub(super) fn driver_charts(run: &Run) -> Markup {
+pub(super) fn driver_charts(run: &Summary) -> Markup {
     let (steps, _) = steps(&run.series);
     if steps.is_empty() {
         return html! {};
@@ -163,7 +169,7 @@ pub(super) fn driver_charts(run: &Run) -> Markup {
     };
     let late =
         run.series.iter().fold(0, |sum: u64, second| sum.saturating_add(second.missed_starts));
-    let per_s = |s: &Second| s.missed_starts as f64 / s.length_s.max(1e-3);
+    let per_s = |s: &Point| s.missed_starts as f64 / s.length_s.max(1e-3);
     let missed = (late > 0).then(|| Plot {
         title: "Late starts",
         note: format!(
@@ -182,8 +188,8 @@ pub(super) fn driver_charts(run: &Run) -> Markup {
     } }
 }
 
-fn draw(plot: Plot, run: &Run, axis: &TimeAxis) -> Markup {
-    let warm_up = run.warm_up_s.min(run.end_s()) / axis.unit_s;
+fn draw(plot: Plot, run: &Summary, axis: &TimeAxis) -> Markup {
+    let warm_up = run.warm_up_s.min(end_s(run)) / axis.unit_s;
     let chart = Chart {
         lines: &plot.lines,
         x_label: axis.label,
@@ -200,14 +206,14 @@ fn draw(plot: Plot, run: &Run, axis: &TimeAxis) -> Markup {
     figure(plot.title, &plot.note, &chart)
 }
 
-fn curve(name: &str, steps: &[Step], axis: &TimeAxis, of: impl Fn(&Second) -> f64) -> Line {
+fn curve(name: &str, steps: &[Step], axis: &TimeAxis, of: impl Fn(&Point) -> f64) -> Line {
     let point = |step: &Step| (step.at_s / axis.unit_s, of(&step.second));
     Line { name: name.to_owned(), points: steps.iter().map(point).collect() }
 }
 
 /// Failed requests per second, which the stretches of the window have; `None` if there are
 /// none.
-fn failed_requests(run: &Run, steps: &[Step], axis: &TimeAxis) -> Option<Line> {
+fn failed_requests(run: &Summary, steps: &[Step], axis: &TimeAxis) -> Option<Line> {
     if run.totals.requests_failed == 0 {
         return None;
     }
@@ -232,10 +238,10 @@ fn failed_requests(run: &Run, steps: &[Step], axis: &TimeAxis) -> Option<Line> {
 
 /// The run in at most [`POINTS`] steps, and the seconds of each. A remainder at the end that is
 /// shorter than half of a step belongs to the step before it.
-fn steps(series: &[Second]) -> (Vec<Step>, f64) {
+fn steps(series: &[Point]) -> (Vec<Step>, f64) {
     let each = series.len().div_ceil(POINTS).max(1);
-    let mut groups: Vec<&[Second]> = series.chunks(each).collect();
-    let length = |group: &[Second]| group.iter().map(|second| second.length_s).sum::<f64>();
+    let mut groups: Vec<&[Point]> = series.chunks(each).collect();
+    let length = |group: &[Point]| group.iter().map(|second| second.length_s).sum::<f64>();
     let usual = groups.first().map_or(1.0, |group| length(group));
     if let [.., before, last] = groups[..]
         && length(last) < usual / 2.0
@@ -247,19 +253,21 @@ fn steps(series: &[Second]) -> (Vec<Step>, f64) {
     (groups.into_iter().filter_map(step).collect(), usual)
 }
 
-fn step(seconds: &[Second]) -> Option<Step> {
+fn step(seconds: &[Point]) -> Option<Step> {
     let last = seconds.last()?;
     let length_s = seconds.iter().map(|second| second.length_s).sum::<f64>();
-    let mean = |of: fn(&Second) -> f64| {
+    let mean = |of: fn(&Point) -> f64| {
         let sum: f64 = seconds.iter().map(|second| of(second) * second.length_s).sum();
         if length_s > 0.0 { sum / length_s } else { 0.0 }
     };
     let slowest = seconds.iter().map(|second| second.response);
     let slowest = slowest.max_by(|a, b| a.p95_ms.total_cmp(&b.p95_ms)).unwrap_or_default();
-    let second = Second {
+    let second = Point {
         at_s: last.at_s,
         length_s,
+        measured: last.measured,
         offered_per_s: mean(|s| s.offered_per_s),
+        admitted_per_s: mean(|s| s.admitted_per_s),
         refused_per_s: mean(|s| s.refused_per_s),
         completed_per_s: mean(|s| s.completed_per_s),
         abandoned_per_s: mean(|s| s.abandoned_per_s),
@@ -280,18 +288,13 @@ mod tests {
     use super::*;
     use tidegate_load::Percentiles;
 
-    fn second(at_s: f64, length_s: f64, rate: f64, p95_ms: f64) -> Second {
-        Second {
+    fn second(at_s: f64, length_s: f64, rate: f64, p95_ms: f64) -> Point {
+        Point {
             at_s,
             length_s,
             offered_per_s: rate,
-            refused_per_s: 0.0,
             completed_per_s: rate,
-            abandoned_per_s: 0.0,
-            failed_per_s: 0.0,
             requests_per_s: rate,
-            full_handshakes_per_s: 0.0,
-            resumed_handshakes_per_s: 0.0,
             in_flight: 1,
             response: Percentiles {
                 count: u64::from(p95_ms > 0.0),
@@ -301,6 +304,7 @@ mod tests {
             },
             driver_cpu_share: 0.1,
             missed_starts: 2,
+            ..Point::default()
         }
     }
 
@@ -320,7 +324,7 @@ mod tests {
 
     #[test]
     fn a_long_run_has_means_of_rates_and_the_slowest_second() {
-        let series: Vec<Second> = (1..=480)
+        let series: Vec<Point> = (1..=480)
             .map(|n| {
                 second(
                     f64::from(n),

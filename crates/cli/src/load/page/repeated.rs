@@ -4,16 +4,17 @@ use maud::{Markup, PreEscaped, html};
 
 use super::format::{NONE, Percentile, count, number, percent, share};
 use super::headline::Headline;
-use super::result::{RepeatedFigure, Run, Unit};
+use tidegate_load::compare::Unit;
+use tidegate_load::{RepeatedFigure, Summary};
 
 /// Most runs that are shown in full.
 const IN_FULL: usize = 20;
 
-pub(super) fn page(runs: &[Run], figures: &[RepeatedFigure]) -> String {
-    let verdicts: Vec<Headline> = runs.iter().map(Headline::of).collect();
+pub(super) fn page(runs: &[&Summary], figures: &[RepeatedFigure]) -> String {
+    let verdicts: Vec<Headline> = runs.iter().map(|run| Headline::of(run)).collect();
     // The worst one is the verdict on all.
     let worst = verdicts.iter().max_by_key(|verdict| verdict.level);
-    let first = &runs[0];
+    let first = runs[0];
     let title = format!("{} at {}: {} runs", first.scenario, first.target, runs.len());
     let content = html! {
         p.kicker { "Load test · " (super::setting::started(first)) " · " (runs.len()) " runs with seeds " (first.seed) " to " (runs[runs.len() - 1].seed) }
@@ -107,7 +108,7 @@ fn strip(figure: &RepeatedFigure) -> String {
     svg + "</svg>"
 }
 
-fn table(runs: &[Run], verdicts: &[Headline]) -> Markup {
+fn table(runs: &[&Summary], verdicts: &[Headline]) -> Markup {
     html! { div.scroll { table.dense {
         thead { tr {
             th { "run" } th { "seed" } th.text { "verdict" } th { "completed/s" } th { "requests/s" } th { "failed requests" } th { "failed share" }

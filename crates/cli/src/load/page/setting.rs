@@ -4,10 +4,11 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 
 use super::format::{Percentile, count, number, percent, plural, seconds, share};
-use super::result::{Driver, Machine, Run};
+use tidegate_load::Summary;
+use tidegate_load::result::driver::{Driver, Machine};
 
 /// The load generators, with their delays.
-pub(super) fn drivers(run: &Run) -> Markup {
+pub(super) fn drivers(run: &Summary) -> Markup {
     let driver = &run.driver;
     html! {
         div.scroll { table.dense {
@@ -18,7 +19,7 @@ pub(super) fn drivers(run: &Run) -> Markup {
             } }
             tbody {
                 (row(if run.drivers.is_empty() { "this process" } else { "all" }, driver))
-                @for one in &run.drivers { (row(&format!("{} on {}", one.part, one.machine.cpu), &one.driver)) }
+                @for one in &run.drivers { (row(&format!("{} on {}", one.shard, one.machine.cpu), &one.driver)) }
             }
         } }
         p.soft {
@@ -41,7 +42,7 @@ fn row(name: &str, driver: &Driver) -> Markup {
 }
 
 /// Everything that the figures depend on.
-pub(super) fn how(run: &Run) -> Markup {
+pub(super) fn how(run: &Summary) -> Markup {
     let totals = &run.totals;
     html! { dl.how {
         dt { "Target" } dd { (run.target) }
@@ -84,7 +85,7 @@ fn machine(machine: &Machine) -> String {
 }
 
 /// When the run started, in UTC.
-pub(super) fn started(run: &Run) -> String {
+pub(super) fn started(run: &Summary) -> String {
     let at = i64::try_from(run.started_at_unix_ms).ok();
     let at = at.and_then(|ms| Timestamp::from_millisecond(ms).ok());
     at.map_or("unknown".to_owned(), |at| at.strftime("%-d %B %Y, %H:%M:%S UTC").to_string())

@@ -6,20 +6,22 @@ use maud::{Markup, html};
 
 use super::format::{Percentile, bytes, count, number, share};
 use super::kinds::meaning;
-use super::result::{Cohort, PageFigures, Run};
+use tidegate_load::Summary;
+use tidegate_load::outcome::Name;
+use tidegate_load::result::figures::{CohortFigures, PageFigures};
 
 /// Most rows of a table; all are in the JSON.
 const ROWS: usize = 200;
 
 /// How sessions ended, and how requests were answered.
-pub(super) fn outcomes(run: &Run) -> Markup {
+pub(super) fn outcomes(run: &Summary) -> Markup {
     let totals = &run.totals;
     let ended = [totals.refused, totals.abandoned, totals.failed];
     let ended = ended.into_iter().fold(totals.completed, u64::saturating_add);
     let requests = totals.requests();
     let class = |name: &str| totals.responses_by_class.get(name).copied().unwrap_or_default();
     let usual = ["2xx", "3xx", "4xx", "5xx"];
-    let rare = totals.responses_by_class.iter().filter(|(name, _)| !usual.contains(&name.as_str()));
+    let rare = totals.responses_by_class.iter().filter(|(name, _)| !usual.contains(&&***name));
     html! { div.columns {
         section {
             h3 { "Sessions" }
@@ -83,8 +85,8 @@ fn statuses(class: &str, all: &BTreeMap<u16, u64>) -> Markup {
     } }
 }
 
-fn kinds(counts: &BTreeMap<String, u64>) -> Markup {
-    let mut kinds: Vec<(&String, &u64)> = counts.iter().collect();
+fn kinds(counts: &BTreeMap<Name, u64>) -> Markup {
+    let mut kinds: Vec<(&Name, &u64)> = counts.iter().collect();
     kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     html! { @for (kind, number) in kinds.into_iter().take(ROWS) {
         tr.part { td { (meaning(kind)) } td { (count(*number)) } td { "" } }
@@ -92,7 +94,7 @@ fn kinds(counts: &BTreeMap<String, u64>) -> Markup {
 }
 
 /// What answers did not meet, with an example of each.
-pub(super) fn failed_checks(run: &Run) -> Markup {
+pub(super) fn failed_checks(run: &Summary) -> Markup {
     if run.failed_checks.is_empty() {
         return html! {};
     }
@@ -114,7 +116,7 @@ pub(super) fn failed_checks(run: &Run) -> Markup {
 }
 
 /// The pages, the most requested first.
-pub(super) fn pages(run: &Run) -> Markup {
+pub(super) fn pages(run: &Summary) -> Markup {
     if run.pages.is_empty() {
         return html! {};
     }
@@ -140,7 +142,12 @@ pub(super) fn pages(run: &Run) -> Markup {
 }
 
 /// Classes of customers, or entries of the arrivals, if there are several.
-pub(super) fn cohorts(title: &str, kind: &str, cohorts: &[Cohort], measured_s: f64) -> Markup {
+pub(super) fn cohorts(
+    title: &str,
+    kind: &str,
+    cohorts: &[CohortFigures],
+    measured_s: f64,
+) -> Markup {
     if cohorts.is_empty() {
         return html! {};
     }

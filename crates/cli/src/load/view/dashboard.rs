@@ -287,9 +287,9 @@ mod tests {
         let totals = Totals {
             offered: 12_345,
             refused: 7,
-            refused_by_kind: [("reset", 7)].into(),
+            refused_by_kind: [("reset".into(), 7)].into(),
             failed: 2,
-            failed_by_kind: [("status", 2), ("tls", 0)].into(),
+            failed_by_kind: [("status".into(), 2), ("tls".into(), 0)].into(),
             full_ok: 25,
             resumed_ok: 75,
             starts: 1000,

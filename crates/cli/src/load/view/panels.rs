@@ -3,6 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::prelude::{Frame, Line, Span, Style};
 use ratatui::widgets::{Block, Paragraph, Sparkline};
+use tidegate_load::outcome::Name;
 use tidegate_load::{Point, Snapshot};
 
 use super::text::{BAD, BOLD, GOOD, MAIN, SOFT, WARN, bar, bounded, count, rate};
@@ -163,7 +164,7 @@ pub fn condition(frame: &mut Frame, area: Rect, now: &Snapshot) {
 /// Refusals, abandonments and failures by kind, the most frequent first.
 fn wrong(now: &Snapshot) -> Vec<(String, u64, Style)> {
     let t = &now.totals;
-    let of = |what: &str, kinds: &std::collections::BTreeMap<&'static str, u64>, style| {
+    let of = |what: &str, kinds: &std::collections::BTreeMap<Name, u64>, style| {
         let named = kinds.iter().filter(|(_, n)| **n > 0);
         named.map(|(kind, n)| (format!("{what} {kind}"), *n, style)).collect::<Vec<_>>()
     };
