@@ -73,6 +73,7 @@ pub use merge::live::LiveMerge;
 pub use merge::{MissingShard, merge, merge_available};
 pub use output::exposition::exposition;
 pub use output::metrics;
+pub use output::number;
 pub use output::paragraph::paragraph;
 pub use output::secret::SECRET_NAMES;
 pub use output::text::{line, report};

@@ -5,6 +5,7 @@
 
 use jiff::Timestamp;
 use maud::{Markup, PreEscaped, html};
+use tidegate_load::number::times;
 use tidegate_load::{Summary, ThresholdResult};
 
 use super::results::outcome;
@@ -158,12 +159,7 @@ fn shown(verdict: &ThresholdResult) -> String {
 }
 
 fn limit(verdict: &ThresholdResult) -> String {
-    match (verdict.min, verdict.max) {
-        (Some(min), Some(max)) => format!("{min} to {max}"),
-        (Some(min), None) => format!("at least {min}"),
-        (None, Some(max)) => format!("at most {max}"),
-        (None, None) => "without limit".to_owned(),
-    }
+    verdict.limits(|value| value.to_string())
 }
 
 /// What was found in place of what a check expects.
@@ -184,10 +180,6 @@ fn causes(run: &Summary, page: &str) -> String {
         lines.extend(parts.into_iter().filter(|part| !part.is_empty()).map(|it| format!("\n{it}")));
     }
     lines.join("\n")
-}
-
-fn times(count: u64) -> String {
-    if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
 /// Without what XML 1.0 cannot have.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::power::in_words;
 use super::{Change, Comparison, Power, Row, SIGNIFICANCE, Tested, Unit};
-use crate::output::rate::per_second;
+use crate::output::number::per_second;
 
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

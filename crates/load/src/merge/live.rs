@@ -7,11 +7,11 @@ use tidegate_stats::CensoredHistogram;
 
 use crate::plan::Plan;
 use crate::plan::shard::Shard;
+use crate::result::counted::Counted;
 use crate::result::series::Point;
 use crate::result::snapshot::{RunStage, Snapshot};
 use crate::result::threshold_check::{Evaluated, aborted, watched};
 use crate::result::threshold_result::Aborted;
-use crate::result::totals::Counted;
 use crate::result::totals::Totals;
 
 /// Most seconds of a driver that wait for a slower driver.
@@ -150,24 +150,13 @@ impl LiveMerge {
 /// Adds rates and histograms of the same time.
 fn add_points(points: Vec<(Point, CensoredHistogram)>) -> Point {
     let (mut whole, mut response) = (Point::default(), CensoredHistogram::new());
-    for (point, spread) in points {
+    for (mut point, spread) in points {
         response.merge(&spread);
         whole.at_s = whole.at_s.max(point.at_s);
         whole.length_s = whole.length_s.max(point.length_s);
         whole.measured |= point.measured;
-        for (sum, rate) in [
-            (&mut whole.offered_per_s, point.offered_per_s),
-            (&mut whole.admitted_per_s, point.admitted_per_s),
-            (&mut whole.refused_per_s, point.refused_per_s),
-            (&mut whole.completed_per_s, point.completed_per_s),
-            (&mut whole.abandoned_per_s, point.abandoned_per_s),
-            (&mut whole.failed_per_s, point.failed_per_s),
-            (&mut whole.requests_per_s, point.requests_per_s),
-            (&mut whole.full_handshakes_per_s, point.full_handshakes_per_s),
-            (&mut whole.resumed_handshakes_per_s, point.resumed_handshakes_per_s),
-        ] {
-            *sum += rate;
-        }
+        let rates = whole.rates_mut().into_iter().zip(point.rates_mut());
+        rates.for_each(|(sum, rate)| *sum += *rate);
         whole.in_flight += point.in_flight;
         whole.missed_starts += point.missed_starts;
         whole.driver_cpu_share = whole.driver_cpu_share.max(point.driver_cpu_share);

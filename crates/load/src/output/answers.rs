@@ -29,11 +29,7 @@ pub(super) fn answers(totals: &Totals, statuses: &BTreeMap<u16, u64>) -> [String
     let mut parts = usual.map(named).to_vec();
     let rare = classes.iter().filter(|(class, _)| !usual.contains(&&***class));
     parts.extend(rare.map(|(class, count)| format!("{class} {count}")));
-    let answered: u64 = classes.values().sum();
-    let requests = totals.requests_ok + totals.requests_failed;
-    let unanswered = requests.saturating_sub(answered);
-    let errors = totals.connection_errors;
-    let timed_out = unanswered.saturating_sub(errors);
+    let (errors, timed_out) = (totals.connection_errors, totals.timed_out());
     [
         paragraph("answers         ", &parts.join(", ")),
         format!(

@@ -1,5 +1,6 @@
 //! Why requests failed, with a sample of each cause.
 
+use super::number::times;
 use super::paragraph::paragraph;
 use crate::outcome::Failure;
 use crate::result::failure::{RequestFailure, Sample};
@@ -26,8 +27,7 @@ pub(super) fn failures(summary: &Summary) -> Vec<String> {
 
 fn entry(failure: &RequestFailure) -> Vec<String> {
     let (step, cause, count) = (failure.step(), failure.cause_in_words(), failure.count);
-    let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
-    let mut lines = vec![paragraph(LABEL, &format!("{step}: {cause}, {times}"))];
+    let mut lines = vec![paragraph(LABEL, &format!("{step}: {cause}, {}", times(count)))];
     lines.extend(failure.sample.iter().flat_map(sample));
     lines
 }

@@ -2,8 +2,8 @@
 
 use tidegate_stats::{Percentiles, Quantile, fewest_for_quantile};
 
+use super::number::ms;
 use super::paragraph::paragraph;
-use super::text::ms;
 use crate::result::summary::Summary;
 
 /// Marks a percentile of too few answers: it is about as much, and no more is known.

@@ -1,14 +1,12 @@
 //! Plain text: one line per second while a test runs, and the report at its end.
 
-use std::fmt::Write as _;
-
 use super::addresses::addresses;
 use super::answers::{answers, not_offered, pages};
 use super::cohorts::cohorts;
 use super::failures::failures;
+use super::number::{ms, per_second};
 use super::paragraph::paragraph;
 use super::percentiles::{explained, percentiles, time};
-use super::rate::per_second;
 use super::redirects::redirects;
 use crate::outcome::Failure;
 use crate::outcome::Name;
@@ -51,25 +49,30 @@ pub fn line(snapshot: &Snapshot) -> Option<String> {
     Some(line)
 }
 
+/// Adds an entry, see [`put`].
+macro_rules! entry {
+    ($out:ident, $($text:tt)*) => { put(&mut $out, &format!($($text)*)) };
+}
+
 /// The report of a result, warnings first.
 pub fn report(summary: &Summary) -> String {
     let mut out = String::new();
     let totals = &summary.totals;
     for reason in &summary.driver.saturated_because {
-        row(&mut out, format_args!("{}", paragraph("SATURATED: ", reason)));
+        row(&mut out, &paragraph("SATURATED: ", reason));
     }
     for reason in &summary.incomplete {
-        row(&mut out, format_args!("{}", paragraph("INCOMPLETE: ", reason)));
+        row(&mut out, &paragraph("INCOMPLETE: ", reason));
     }
     if let Some(error) = &summary.raw_error {
-        put(&mut out, format_args!("FILE INCOMPLETE: {error}"));
+        entry!(out, "FILE INCOMPLETE: {error}");
     }
     if let Some(aborted) = &summary.aborted {
         let text = format!("{}, {:.1} s after the start", limited(&aborted.verdict), aborted.at_s);
-        row(&mut out, format_args!("{}", paragraph("ABORTED: ", &text)));
+        row(&mut out, &paragraph("ABORTED: ", &text));
     }
     for warning in summary.warnings.iter().chain(&summary.driver.warned_because) {
-        row(&mut out, format_args!("{}", paragraph("WARNING: ", warning)));
+        row(&mut out, &paragraph("WARNING: ", warning));
     }
     let length = &summary.session_length;
     let title = format!(
@@ -81,109 +84,98 @@ pub fn report(summary: &Summary) -> String {
         if summary.interrupted { " (stopped early)" } else { "" },
         summary.seed
     );
-    row(&mut out, format_args!("{}", paragraph("", &title)));
+    row(&mut out, &paragraph("", &title));
     if let Some(shard_result) = &summary.shard_result {
-        put(
-            &mut out,
-            format_args!(
-                "shard           {} of the load; `tidegate load merge` adds up all shards",
-                shard_result.shard()
-            ),
+        entry!(
+            out,
+            "shard           {} of the load; `tidegate load merge` adds up all shards",
+            shard_result.shard()
         );
     }
-    put(&mut out, format_args!("arrivals        {}", summary.arrivals));
-    put(
-        &mut out,
-        format_args!(
-            "session length  mean {:.1}, median {}, p99 {} requests",
-            length.mean_requests, length.median_requests, length.p99_requests
-        ),
+    entry!(out, "arrivals        {}", summary.arrivals);
+    entry!(
+        out,
+        "session length  mean {:.1}, median {}, p99 {} requests",
+        length.mean_requests,
+        length.median_requests,
+        length.p99_requests
     );
-    put(
-        &mut out,
-        format_args!(
-            "sessions/s      offered {}, admitted {}, refused {}, completed {}, abandoned {}, \
+    entry!(
+        out,
+        "sessions/s      offered {}, admitted {}, refused {}, completed {}, abandoned {}, \
              failed {}",
-            per_second(summary.offered_per_s),
-            per_second(summary.admitted_per_s),
-            per_second(summary.refused_per_s),
-            per_second(summary.completed_per_s),
-            per_second(summary.abandoned_per_s),
-            per_second(summary.failed_per_s)
-        ),
+        per_second(summary.offered_per_s),
+        per_second(summary.admitted_per_s),
+        per_second(summary.refused_per_s),
+        per_second(summary.completed_per_s),
+        per_second(summary.abandoned_per_s),
+        per_second(summary.failed_per_s)
     );
-    put(
-        &mut out,
-        format_args!(
-            "sessions        offered {}, started {}, refused {}{}, failed {}{}, abandoned {}{}, \
+    entry!(
+        out,
+        "sessions        offered {}, started {}, refused {}{}, failed {}{}, abandoned {}{}, \
              completed {}, unfinished {}; {:.1} % of those admitted completed",
-            totals.offered,
-            totals.started,
-            totals.refused,
-            kinds(&totals.refused_by_kind),
-            totals.failed,
-            kinds(&totals.failed_by_kind),
-            totals.abandoned,
-            kinds(&totals.abandoned_by_stage),
-            totals.completed,
-            totals.cut_off,
-            summary.completed_ratio * 100.0
-        ),
+        totals.offered,
+        totals.started,
+        totals.refused,
+        kinds(&totals.refused_by_kind),
+        totals.failed,
+        kinds(&totals.failed_by_kind),
+        totals.abandoned,
+        kinds(&totals.abandoned_by_stage),
+        totals.completed,
+        totals.cut_off,
+        summary.completed_ratio * 100.0
     );
-    put(
-        &mut out,
-        format_args!(
-            "requests        {}/s, ok {}, failed {}",
-            per_second(summary.requests_per_s),
-            totals.requests_ok,
-            totals.requests_failed
-        ),
+    entry!(
+        out,
+        "requests        {}/s, ok {}, failed {}",
+        per_second(summary.requests_per_s),
+        totals.requests_ok,
+        totals.requests_failed
     );
     if let Some(entry) = not_offered(totals) {
-        row(&mut out, format_args!("{entry}"));
+        row(&mut out, &entry);
     }
     for entry in answers(totals, &summary.responses_by_status) {
-        row(&mut out, format_args!("{entry}"));
+        row(&mut out, &entry);
     }
     if totals.encoded_responses > 0 {
-        put(
-            &mut out,
-            format_args!(
-                "compressed      {} responses; {} KB received in all",
-                totals.encoded_responses,
-                totals.received_bytes / 1000
-            ),
+        entry!(
+            out,
+            "compressed      {} responses; {} KB received in all",
+            totals.encoded_responses,
+            totals.received_bytes / 1000
         );
     }
     if totals.sessions_returned + totals.requests_reloaded > 0 {
-        put(
-            &mut out,
-            format_args!(
-                "impatience      {} sessions returned, {} requests were repeated",
-                totals.sessions_returned, totals.requests_reloaded
-            ),
+        entry!(
+            out,
+            "impatience      {} sessions returned, {} requests were repeated",
+            totals.sessions_returned,
+            totals.requests_reloaded
         );
     }
     if totals.redirects > 0 {
         let text = "followed, each a further request beside those above";
-        put(&mut out, format_args!("redirects       {} {text}", totals.redirects));
+        entry!(out, "redirects       {} {text}", totals.redirects);
     }
     for paragraph in redirects(summary) {
-        row(&mut out, format_args!("{paragraph}"));
+        row(&mut out, &paragraph);
     }
     for line in failures(summary) {
-        row(&mut out, format_args!("{line}"));
+        row(&mut out, &line);
     }
     failed_checks(&mut out, summary);
-    put(&mut out, format_args!("response        {}", percentiles(&summary.response)));
-    put(&mut out, format_args!("  uncorrected   {}", percentiles(&summary.response_uncorrected)));
+    entry!(out, "response        {}", percentiles(&summary.response));
+    entry!(out, "  uncorrected   {}", percentiles(&summary.response_uncorrected));
     for line in pages(summary) {
-        row(&mut out, format_args!("{line}"));
+        row(&mut out, &line);
     }
     for line in
         cohorts("class", &summary.classes).iter().chain(&cohorts("arrivals", &summary.models))
     {
-        row(&mut out, format_args!("{line}"));
+        row(&mut out, &line);
     }
     let phases = &summary.phases;
     for (name, phase) in [
@@ -195,59 +187,53 @@ pub fn report(summary: &Summary) -> String {
     ] {
         // Empty phases, such as handshakes over plain HTTP, are left out.
         if phase.count > 0 {
-            put(&mut out, format_args!("{name:15} {}", percentiles(phase)));
+            entry!(out, "{name:15} {}", percentiles(phase));
         }
     }
     if let Some(explained) = explained(summary) {
-        row(&mut out, format_args!("{explained}"));
+        row(&mut out, &explained);
     }
     if totals.full_attempted + totals.resumed_attempted > 0 {
-        put(
-            &mut out,
-            format_args!(
-                "handshakes      full {} of {}, resumed {} of {}; {:.1} % full{}",
-                totals.full_ok,
-                totals.full_attempted,
-                totals.resumed_ok,
-                totals.resumed_attempted,
-                summary.full_handshake_share * 100.0,
-                not_resumed(summary)
-            ),
+        entry!(
+            out,
+            "handshakes      full {} of {}, resumed {} of {}; {:.1} % full{}",
+            totals.full_ok,
+            totals.full_attempted,
+            totals.resumed_ok,
+            totals.resumed_attempted,
+            summary.full_handshake_share * 100.0,
+            not_resumed(summary)
         );
     }
     if !summary.tls.is_empty() {
-        put(&mut out, format_args!("tls             {}", negotiated(&summary.tls)));
+        entry!(out, "tls             {}", negotiated(&summary.tls));
     }
     if let Some(line) = addresses(&summary.addresses) {
-        put(&mut out, format_args!("{line}"));
+        entry!(out, "{line}");
     }
-    put(
-        &mut out,
-        format_args!(
-            "driver          {}{}, missed starts {} of {}, start delay p95 {} \
+    entry!(
+        out,
+        "driver          {}{}, missed starts {} of {}, start delay p95 {} \
              ms, loop delay p99 {} ms",
-            threads(summary.driver.threads),
-            busiest(&summary.driver),
-            totals.missed_starts,
-            totals.starts,
-            ms(summary.driver.start_delay.p95_ms),
-            ms(summary.driver.loop_delay.p99_ms)
-        ),
+        threads(summary.driver.threads),
+        busiest(&summary.driver),
+        totals.missed_starts,
+        totals.starts,
+        ms(summary.driver.start_delay.p95_ms),
+        ms(summary.driver.loop_delay.p99_ms)
     );
     for it in &summary.drivers {
         let driver = &it.driver;
-        put(
-            &mut out,
-            format_args!(
-                "driver {:8} {}{}, {:.2} % of starts missed, loop delay p99 {} \
+        entry!(
+            out,
+            "driver {:8} {}{}, {:.2} % of starts missed, loop delay p99 {} \
                  ms{}",
-                it.shard.to_string(),
-                threads(driver.threads),
-                busiest(driver),
-                driver.missed_share * 100.0,
-                ms(driver.loop_delay.p99_ms),
-                if driver.saturated_because.is_empty() { "" } else { ", SATURATED" }
-            ),
+            it.shard.to_string(),
+            threads(driver.threads),
+            busiest(driver),
+            driver.missed_share * 100.0,
+            ms(driver.loop_delay.p99_ms),
+            if driver.saturated_because.is_empty() { "" } else { ", SATURATED" }
         );
     }
     for verdict in &summary.thresholds {
@@ -257,19 +243,14 @@ pub fn report(summary: &Summary) -> String {
             (true, Some(_)) => "CHANCE",
             (false, _) => "MISSED",
         };
-        row(&mut out, format_args!("{word} {}", limited(verdict)));
+        row(&mut out, &format!("{word} {}", limited(verdict)));
     }
     out
 }
 
 /// A figure with its limits.
 fn limited(verdict: &ThresholdResult) -> String {
-    let limit = match (verdict.min, verdict.max) {
-        (Some(min), Some(max)) => format!("{min} to {max}"),
-        (Some(min), None) => format!("at least {min}"),
-        (None, Some(max)) => format!("at most {max}"),
-        (None, None) => "no limit".to_owned(),
-    };
+    let limit = verdict.limits(|value| value.to_string());
     let value = verdict.value.map_or("no data".to_owned(), |value| format!("{value:.3}"));
     let relation = if verdict.is_lower_bound { ">" } else { "=" };
     let few = verdict.few.map(|few| format!(", {} of {} answers", few.answers, few.needed));
@@ -297,7 +278,7 @@ fn failed_checks(out: &mut String, summary: &Summary) {
     for check in checks.clone().take(FAILED_CHECKS) {
         put(
             out,
-            format_args!(
+            &format!(
                 "{:15} {} ({}): expected {}; found {}",
                 check.kind.replace('_', " "),
                 check.page,
@@ -308,7 +289,7 @@ fn failed_checks(out: &mut String, summary: &Summary) {
         );
     }
     if let Some(more @ 1..) = checks.count().checked_sub(FAILED_CHECKS) {
-        put(out, format_args!("                and {more} more kinds, all in the JSON"));
+        put(out, &format!("                and {more} more kinds, all in the JSON"));
     }
 }
 
@@ -340,20 +321,17 @@ fn not_resumed(summary: &Summary) -> String {
 const LABEL: usize = 16;
 
 /// An entry: a label, and a text that continues below itself.
-fn put(out: &mut String, line: std::fmt::Arguments<'_>) {
-    let line = line.to_string();
-    match line.split_at_checked(LABEL) {
-        Some((label, text)) if label.ends_with(' ') => {
-            row(out, format_args!("{}", paragraph(label, text)));
-        }
-        _ => row(out, format_args!("{line}")),
+fn put(out: &mut String, text: &str) {
+    match text.split_at_checked(LABEL) {
+        Some((label, text)) if label.ends_with(' ') => row(out, &paragraph(label, text)),
+        _ => row(out, text),
     }
 }
 
 /// A line as it is, such as that of a table.
-fn row(out: &mut String, line: std::fmt::Arguments<'_>) {
-    // Writing to a String cannot fail.
-    let _ = writeln!(out, "{line}");
+fn row(out: &mut String, line: &str) {
+    out.push_str(line);
+    out.push('\n');
 }
 
 fn kinds(counts: &std::collections::BTreeMap<Name, u64>) -> String {
@@ -362,15 +340,4 @@ fn kinds(counts: &std::collections::BTreeMap<Name, u64>) -> String {
     }
     let parts: Vec<String> = counts.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
     format!(" ({})", parts.join(", "))
-}
-
-/// About three significant digits.
-pub(super) fn ms(value: f64) -> String {
-    if value >= 100.0 {
-        format!("{value:.0}")
-    } else if value >= 10.0 {
-        format!("{value:.1}")
-    } else {
-        format!("{value:.2}")
-    }
 }

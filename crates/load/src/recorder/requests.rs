@@ -20,30 +20,65 @@ use super::event::{Event, Request};
 use super::file::Rows;
 use crate::outcome::Outcome;
 
-/// One request, as files have it.
-#[derive(Clone, Copy, Serialize)]
-pub(super) struct Row<'a> {
-    session: u64,
-    page: &'a str,
+/// Declares a row, with the columns of Parquet that hold many of them, none nullable.
+macro_rules! row {
+    (<$a:lifetime> $($(#[$doc:meta])* $name:ident: $value:ty as $column:ty => $cell:expr,)*) => {
+        /// One request, as files have it.
+        #[derive(Clone, Copy, Serialize)]
+        pub(super) struct Row<$a> { $($(#[$doc])* $name: $value,)* }
+
+        /// Columns of the rows held, in the order of the file.
+        #[derive(Default)]
+        struct Columns { $($name: Vec<<$column as DataType>::T>,)* }
+
+        impl Columns {
+            fn push(&mut self, row: &Row<'_>) {
+                $(self.$name.push($cell(row.$name));)*
+            }
+
+            fn write(
+                &self,
+                group: &mut SerializedRowGroupWriter<'_, File>,
+            ) -> Result<(), ParquetError> {
+                $(column::<$column>(group, &self.$name)?;)*
+                Ok(())
+            }
+
+            fn names_and_types() -> Vec<(&'static str, Physical)> {
+                vec![$((stringify!($name), <$column>::get_physical_type()),)*]
+            }
+        }
+    };
+}
+
+/// Beyond 2⁶³ nothing is counted.
+fn int(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+row! {
+    <'a>
+    session: u64 as Int64Type => int,
+    page: &'a str as ByteArrayType => ByteArray::from,
     /// Intended start since the start of the run.
-    intended_s: f64,
-    start_delay_ms: f64,
+    intended_s: f64 as DoubleType => f64::from,
+    start_delay_ms: f64 as DoubleType => f64::from,
     /// From the intended start to the end, whatever it was.
-    response_ms: f64,
-    first_byte_ms: f64,
-    last_byte_ms: f64,
-    status: u16,
-    received_bytes: u64,
-    ok: bool,
+    response_ms: f64 as DoubleType => f64::from,
+    first_byte_ms: f64 as DoubleType => f64::from,
+    last_byte_ms: f64 as DoubleType => f64::from,
+    status: u16 as Int32Type => i32::from,
+    received_bytes: u64 as Int64Type => int,
+    ok: bool as BoolType => bool::from,
     /// `answered`, or why there was no answer.
-    end: &'static str,
-    measured: bool,
+    end: &'static str as ByteArrayType => ByteArray::from,
+    measured: bool as BoolType => bool::from,
     /// Empty where the scenario has no classes.
-    class: &'a str,
+    class: &'a str as ByteArrayType => ByteArray::from,
     /// The entry of the arrivals that brought its customer, from 0.
-    model: u8,
+    model: u8 as Int32Type => i32::from,
     /// The asset of the page that was requested, as in the scenario; empty for the page itself.
-    asset: &'a str,
+    asset: &'a str as ByteArrayType => ByteArray::from,
 }
 
 impl<'a> Row<'a> {
@@ -117,26 +152,6 @@ pub(super) struct Parquet {
 /// Rows of a group: held until it is full, 6 MB or so.
 const ROW_GROUP: usize = 65_536;
 
-/// Columns of the rows held, in the order of the file.
-#[derive(Default)]
-struct Columns {
-    session: Vec<i64>,
-    page: Vec<ByteArray>,
-    intended_s: Vec<f64>,
-    start_delay_ms: Vec<f64>,
-    response_ms: Vec<f64>,
-    first_byte_ms: Vec<f64>,
-    last_byte_ms: Vec<f64>,
-    status: Vec<i32>,
-    received_bytes: Vec<i64>,
-    ok: Vec<bool>,
-    end: Vec<ByteArray>,
-    measured: Vec<bool>,
-    class: Vec<ByteArray>,
-    model: Vec<i32>,
-    asset: Vec<ByteArray>,
-}
-
 impl Rows for Parquet {
     type Row<'a> = Row<'a>;
 
@@ -171,46 +186,6 @@ impl Parquet {
     }
 }
 
-impl Columns {
-    fn push(&mut self, row: &Row<'_>) {
-        // Beyond 2⁶³ nothing is counted.
-        let int = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-        self.session.push(int(row.session));
-        self.page.push(row.page.into());
-        self.intended_s.push(row.intended_s);
-        self.start_delay_ms.push(row.start_delay_ms);
-        self.response_ms.push(row.response_ms);
-        self.first_byte_ms.push(row.first_byte_ms);
-        self.last_byte_ms.push(row.last_byte_ms);
-        self.status.push(row.status.into());
-        self.received_bytes.push(int(row.received_bytes));
-        self.ok.push(row.ok);
-        self.end.push(row.end.into());
-        self.measured.push(row.measured);
-        self.class.push(row.class.into());
-        self.model.push(row.model.into());
-        self.asset.push(row.asset.into());
-    }
-
-    fn write(&self, group: &mut SerializedRowGroupWriter<'_, File>) -> Result<(), ParquetError> {
-        column::<Int64Type>(group, &self.session)?;
-        column::<ByteArrayType>(group, &self.page)?;
-        column::<DoubleType>(group, &self.intended_s)?;
-        column::<DoubleType>(group, &self.start_delay_ms)?;
-        column::<DoubleType>(group, &self.response_ms)?;
-        column::<DoubleType>(group, &self.first_byte_ms)?;
-        column::<DoubleType>(group, &self.last_byte_ms)?;
-        column::<Int32Type>(group, &self.status)?;
-        column::<Int64Type>(group, &self.received_bytes)?;
-        column::<BoolType>(group, &self.ok)?;
-        column::<ByteArrayType>(group, &self.end)?;
-        column::<BoolType>(group, &self.measured)?;
-        column::<ByteArrayType>(group, &self.class)?;
-        column::<Int32Type>(group, &self.model)?;
-        column::<ByteArrayType>(group, &self.asset)
-    }
-}
-
 fn column<T: DataType>(
     group: &mut SerializedRowGroupWriter<'_, File>,
     values: &[T::T],
@@ -221,24 +196,9 @@ fn column<T: DataType>(
 }
 
 pub(super) fn schema() -> Result<Type, ParquetError> {
-    let columns = [
-        ("session", Physical::INT64, ConvertedType::NONE),
-        ("page", Physical::BYTE_ARRAY, ConvertedType::UTF8),
-        ("intended_s", Physical::DOUBLE, ConvertedType::NONE),
-        ("start_delay_ms", Physical::DOUBLE, ConvertedType::NONE),
-        ("response_ms", Physical::DOUBLE, ConvertedType::NONE),
-        ("first_byte_ms", Physical::DOUBLE, ConvertedType::NONE),
-        ("last_byte_ms", Physical::DOUBLE, ConvertedType::NONE),
-        ("status", Physical::INT32, ConvertedType::NONE),
-        ("received_bytes", Physical::INT64, ConvertedType::NONE),
-        ("ok", Physical::BOOLEAN, ConvertedType::NONE),
-        ("end", Physical::BYTE_ARRAY, ConvertedType::UTF8),
-        ("measured", Physical::BOOLEAN, ConvertedType::NONE),
-        ("class", Physical::BYTE_ARRAY, ConvertedType::UTF8),
-        ("model", Physical::INT32, ConvertedType::NONE),
-        ("asset", Physical::BYTE_ARRAY, ConvertedType::UTF8),
-    ];
-    let fields = columns.into_iter().map(|(name, physical, converted)| {
+    let fields = Columns::names_and_types().into_iter().map(|(name, physical)| {
+        let is_text = physical == Physical::BYTE_ARRAY;
+        let converted = if is_text { ConvertedType::UTF8 } else { ConvertedType::NONE };
         Type::primitive_type_builder(name, physical)
             .with_repetition(Repetition::REQUIRED)
             .with_converted_type(converted)

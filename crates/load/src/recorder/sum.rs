@@ -8,7 +8,7 @@ use tidegate_stats::{CensoredHistogram, Observation};
 
 use super::event::Event;
 use super::figures::count;
-use crate::result::totals::Counted;
+use crate::result::counted::Counted;
 use crate::result::totals::Totals;
 
 /// What is kept of a stretch.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tidegate_stats::{CensoredHistogram, Observation, Percentiles};
 
+use super::counted::counted;
 use crate::outcome::Outcome;
 use crate::recorder::event::Request;
 
@@ -18,14 +19,16 @@ pub struct AssetFigures {
     pub response: Percentiles,
 }
 
-/// Counts of the assets of a page.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct AssetTally {
-    ok: u64,
-    failed: u64,
-    response: CensoredHistogram,
-    /// From the intended start of the page to the last byte of its last asset.
-    pub(crate) page_load: CensoredHistogram,
+counted! {
+    /// Counts of the assets of a page.
+    #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+    pub(crate) struct AssetTally {
+        ok: u64,
+        failed: u64,
+        response: CensoredHistogram,
+        /// From the intended start of the page to the last byte of its last asset.
+        pub(crate) page_load: CensoredHistogram,
+    }
 }
 
 impl AssetTally {
@@ -37,21 +40,6 @@ impl AssetTally {
             self.failed += 1;
         }
         time.into_iter().for_each(|time| self.response.record(time));
-    }
-
-    /// Adds another shard.
-    pub(crate) fn merge(&mut self, other: &Self) {
-        let Self { ok, failed, response, page_load } = other;
-        self.ok += ok;
-        self.failed += failed;
-        self.response.merge(response);
-        self.page_load.merge(page_load);
-    }
-
-    /// The largest count.
-    pub(crate) fn most(&self) -> u64 {
-        let counts = [self.ok, self.failed, self.response.count(), self.page_load.count()];
-        counts.into_iter().max().unwrap_or_default()
     }
 
     pub(crate) fn figures(&self) -> AssetFigures {

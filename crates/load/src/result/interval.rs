@@ -23,21 +23,36 @@ pub(crate) struct Interval {
     pub(crate) cpu_share: f64,
 }
 
-/// Serialised as a list, because there is one per second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "[u64; 10]", into = "[u64; 10]")]
-pub(crate) struct Counts {
-    offered: u64,
-    admitted: u64,
-    refused: u64,
-    completed: u64,
-    abandoned: u64,
-    failed: u64,
-    requests_ok: u64,
-    full_ok: u64,
-    resumed_ok: u64,
-    missed_starts: u64,
+/// Declares counts of the same names as in [`Totals`], which are serialised as a list: there is one
+/// per second.
+macro_rules! counts {
+    ($number:literal: $($name:ident),*) => {
+        /// Counts of an interval.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(from = "[u64; 10]", into = "[u64; 10]")]
+        pub(crate) struct Counts { $($name: u64),* }
+
+        impl From<&Totals> for Counts {
+            fn from(totals: &Totals) -> Self {
+                Self { $($name: totals.$name),* }
+            }
+        }
+
+        impl From<Counts> for [u64; $number] {
+            fn from(counts: Counts) -> Self {
+                [$(counts.$name),*]
+            }
+        }
+
+        impl From<[u64; $number]> for Counts {
+            fn from([$($name),*]: [u64; $number]) -> Self {
+                Self { $($name),* }
+            }
+        }
+    };
 }
+
+counts!(10: offered, admitted, refused, completed, abandoned, failed, requests_ok, full_ok, resumed_ok, missed_starts);
 
 impl Interval {
     /// Adds the same interval of another shard. The longer length applies: in the shorter one
@@ -81,81 +96,6 @@ impl Interval {
             response,
             driver_cpu_share: self.cpu_share,
             missed_starts: counts.missed_starts,
-        }
-    }
-}
-
-impl From<&Totals> for Counts {
-    fn from(totals: &Totals) -> Self {
-        Self {
-            offered: totals.offered,
-            admitted: totals.admitted,
-            refused: totals.refused,
-            completed: totals.completed,
-            abandoned: totals.abandoned,
-            failed: totals.failed,
-            requests_ok: totals.requests_ok,
-            full_ok: totals.full_ok,
-            resumed_ok: totals.resumed_ok,
-            missed_starts: totals.missed_starts,
-        }
-    }
-}
-
-impl From<Counts> for [u64; 10] {
-    fn from(counts: Counts) -> Self {
-        let Counts {
-            offered,
-            admitted,
-            refused,
-            completed,
-            abandoned,
-            failed,
-            requests_ok,
-            full_ok,
-            resumed_ok,
-            missed_starts,
-        } = counts;
-        [
-            offered,
-            admitted,
-            refused,
-            completed,
-            abandoned,
-            failed,
-            requests_ok,
-            full_ok,
-            resumed_ok,
-            missed_starts,
-        ]
-    }
-}
-
-impl From<[u64; 10]> for Counts {
-    fn from(counts: [u64; 10]) -> Self {
-        let [
-            offered,
-            admitted,
-            refused,
-            completed,
-            abandoned,
-            failed,
-            requests_ok,
-            full_ok,
-            resumed_ok,
-            missed_starts,
-        ] = counts;
-        Self {
-            offered,
-            admitted,
-            refused,
-            completed,
-            abandoned,
-            failed,
-            requests_ok,
-            full_ok,
-            resumed_ok,
-            missed_starts,
         }
     }
 }

@@ -3,6 +3,7 @@
 pub mod arrival_entry;
 pub mod assets;
 pub(crate) mod buckets;
+pub(crate) mod counted;
 pub mod driver;
 pub mod failure;
 pub mod figures;

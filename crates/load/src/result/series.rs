@@ -40,6 +40,23 @@ pub struct Point {
     pub missed_starts: u64,
 }
 
+impl Point {
+    /// The rates, which a mean or a sum is made of alike.
+    pub fn rates_mut(&mut self) -> [&mut f64; 9] {
+        [
+            &mut self.offered_per_s,
+            &mut self.admitted_per_s,
+            &mut self.refused_per_s,
+            &mut self.completed_per_s,
+            &mut self.abandoned_per_s,
+            &mut self.failed_per_s,
+            &mut self.requests_per_s,
+            &mut self.full_handshakes_per_s,
+            &mut self.resumed_handshakes_per_s,
+        ]
+    }
+}
+
 /// Counts of a stretch of the measured window; confidence intervals of the figures are
 /// computed from them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -81,22 +98,10 @@ pub struct Stretch {
 impl Stretch {
     /// All counts.
     pub(crate) fn counts(&self) -> [u64; 10] {
-        [
-            self.offered,
-            self.completed,
-            self.refused,
-            self.abandoned,
-            self.failed,
-            self.admitted_ended,
-            self.requests_ok,
-            self.requests_failed,
-            self.full_handshakes,
-            self.resumed_handshakes,
-        ]
+        let mut counts = Self { response: String::new(), unanswered: None, open: None, ..*self };
+        counts.counts_mut().map(|count| *count)
     }
-}
 
-impl Stretch {
     /// The response times; `None` if a histogram is invalid.
     pub fn times(&self) -> Option<CensoredHistogram> {
         let [open, lost] = [&self.open, &self.unanswered].map(|part| part.as_deref());
@@ -115,35 +120,19 @@ impl Stretch {
         Some(())
     }
 
-    /// All counts, in the order of [`Stretch::counts`].
+    /// All counts, in the same order.
     fn counts_mut(&mut self) -> [&mut u64; 10] {
-        let Self {
-            length_s: _,
-            offered,
-            completed,
-            refused,
-            abandoned,
-            failed,
-            admitted_ended,
-            requests_ok,
-            requests_failed,
-            full_handshakes,
-            resumed_handshakes,
-            response: _,
-            unanswered: _,
-            open: _,
-        } = self;
         [
-            offered,
-            completed,
-            refused,
-            abandoned,
-            failed,
-            admitted_ended,
-            requests_ok,
-            requests_failed,
-            full_handshakes,
-            resumed_handshakes,
+            &mut self.offered,
+            &mut self.completed,
+            &mut self.refused,
+            &mut self.abandoned,
+            &mut self.failed,
+            &mut self.admitted_ended,
+            &mut self.requests_ok,
+            &mut self.requests_failed,
+            &mut self.full_handshakes,
+            &mut self.resumed_handshakes,
         ]
     }
 }

@@ -9,12 +9,12 @@ use tidegate_stats::{CensoredHistogram, Histogram};
 
 use crate::client::tls::algorithms::Agreed;
 use crate::result::assets::AssetTally;
+use crate::result::counted::{Counted, counted};
 use crate::result::failure::RequestFailure;
 use crate::result::figures::{
     AddressFigures, CheckFigures, CohortFigures, FailedCheck, Negotiated, PageFigures, Phases,
 };
 use crate::result::series::Stretch;
-use crate::result::totals::Counted;
 use crate::result::totals::Totals;
 
 /// Counts and histograms of the measured window.
@@ -41,30 +41,34 @@ pub(crate) struct Tally {
     pub(crate) addresses: Vec<AddressFigures>,
 }
 
-/// Histograms of durations.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Distributions {
-    /// Of requests, from the intended start.
-    pub(crate) response: CensoredHistogram,
-    pub(crate) uncorrected: Histogram,
-    pub(crate) connect: Histogram,
-    pub(crate) full_handshake: Histogram,
-    pub(crate) resumed_handshake: Histogram,
-    pub(crate) first_byte: Histogram,
-    pub(crate) last_byte: Histogram,
-    pub(crate) start_delay: Histogram,
-    pub(crate) loop_delay: Histogram,
+counted! {
+    /// Histograms of durations.
+    #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+    pub(crate) struct Distributions {
+        /// Of requests, from the intended start.
+        pub(crate) response: CensoredHistogram,
+        pub(crate) uncorrected: Histogram,
+        pub(crate) connect: Histogram,
+        pub(crate) full_handshake: Histogram,
+        pub(crate) resumed_handshake: Histogram,
+        pub(crate) first_byte: Histogram,
+        pub(crate) last_byte: Histogram,
+        pub(crate) start_delay: Histogram,
+        pub(crate) loop_delay: Histogram,
+    }
 }
 
-/// Counts of a page.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct PageTally {
-    pub(crate) ok: u64,
-    pub(crate) failed: u64,
-    pub(crate) response: CensoredHistogram,
-    /// `None` for a page without assets.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) assets: Option<Box<AssetTally>>,
+counted! {
+    /// Counts of a page.
+    #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+    pub(crate) struct PageTally {
+        pub(crate) ok: u64,
+        pub(crate) failed: u64,
+        pub(crate) response: CensoredHistogram,
+        /// `None` for a page without assets.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub(crate) assets: Option<Box<AssetTally>>,
+    }
 }
 
 /// Counts of a class of customers, or of an entry of the arrivals.
@@ -101,16 +105,14 @@ impl Tally {
             all[0] += full;
             all[1] += resumed;
         }
-        for (name, page) in pages {
-            self.pages.entry(name).or_default().merge(&page);
-        }
+        Counted::merge(&mut self.pages, &pages);
         merge_cohorts(&mut self.classes, classes).ok_or("has other classes of customers")?;
         merge_cohorts(&mut self.models, models).ok_or("has other arrivals")?;
         failed_checks
             .into_iter()
             .for_each(|failed_checks| add_failed_check(&mut self.failed_checks, failed_checks));
         failures.into_iter().for_each(|it| add_failure(&mut self.failures, it));
-        statuses.into_iter().for_each(|(it, n)| *self.statuses.entry(it).or_default() += n);
+        Counted::merge(&mut self.statuses, &statuses);
         addresses.into_iter().for_each(|it| add_address(&mut self.addresses, it));
         merge_stretches(&mut self.stretches, stretches)
     }
@@ -130,21 +132,16 @@ impl Tally {
             stretches,
             addresses,
         } = self;
+        let whole = [totals.most(), distributions.most(), pages.most(), statuses.most()];
         let agreed = agreed.iter().flat_map(|(_, counts)| *counts);
-        let assets = |it: &PageTally| it.assets.as_ref().map_or(0, |assets| assets.most());
-        let pages =
-            pages.values().flat_map(|it| [it.ok, it.failed, it.response.count(), assets(it)]);
         let cohorts = classes.iter().chain(models);
         let cohorts = cohorts.flat_map(|it| [it.totals.most(), it.response.count()]);
         let failed_checks = failed_checks.iter().map(|it| it.count);
-        let failures = failures.iter().map(|it| it.count).chain(statuses.values().copied());
+        let failures = failures.iter().map(|it| it.count);
         let stretches = stretches.iter().flat_map(Stretch::counts);
         let addresses = addresses.iter().flat_map(|it| [it.connections, it.passed_over]);
-        let rest = [totals.most(), distributions.most()].into_iter().chain(addresses);
-        let rest = rest.chain(failures);
-        let all =
-            agreed.chain(pages).chain(cohorts).chain(failed_checks).chain(stretches).chain(rest);
-        all.max().unwrap_or_default()
+        let all = whole.into_iter().chain(agreed).chain(cohorts).chain(failed_checks);
+        all.chain(failures).chain(stretches).chain(addresses).max().unwrap_or_default()
     }
 
     /// Percentiles by phase.
@@ -221,78 +218,7 @@ impl Tally {
     }
 }
 
-impl Distributions {
-    /// Adds another shard.
-    fn merge(&mut self, other: &Self) {
-        self.response.merge(&other.response);
-        let mine = self.all_mut();
-        mine.into_iter().zip(other.all()).for_each(|(mine, theirs)| mine.merge(theirs));
-    }
-
-    /// The largest count.
-    fn most(&self) -> u64 {
-        let all = self.all().map(Histogram::count).into_iter();
-        all.chain([self.response.count()]).max().unwrap_or_default()
-    }
-
-    fn all(&self) -> [&Histogram; 8] {
-        let Self {
-            response: _,
-            uncorrected,
-            connect,
-            full_handshake,
-            resumed_handshake,
-            first_byte,
-            last_byte,
-            start_delay,
-            loop_delay,
-        } = self;
-        [
-            uncorrected,
-            connect,
-            full_handshake,
-            resumed_handshake,
-            first_byte,
-            last_byte,
-            start_delay,
-            loop_delay,
-        ]
-    }
-
-    fn all_mut(&mut self) -> [&mut Histogram; 8] {
-        let Self {
-            response: _,
-            uncorrected,
-            connect,
-            full_handshake,
-            resumed_handshake,
-            first_byte,
-            last_byte,
-            start_delay,
-            loop_delay,
-        } = self;
-        [
-            uncorrected,
-            connect,
-            full_handshake,
-            resumed_handshake,
-            first_byte,
-            last_byte,
-            start_delay,
-            loop_delay,
-        ]
-    }
-}
-
 impl PageTally {
-    fn merge(&mut self, other: &Self) {
-        let Self { ok, failed, response, assets } = other;
-        self.ok += ok;
-        self.failed += failed;
-        self.response.merge(response);
-        assets.iter().for_each(|assets| self.assets().merge(assets));
-    }
-
     /// Whether anything of it was requested.
     pub(crate) fn is_requested(&self) -> bool {
         self.ok + self.failed + self.response.count() > 0 || self.assets.is_some()

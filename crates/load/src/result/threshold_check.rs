@@ -6,9 +6,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tidegate_stats::{CensoredHistogram, fewest_for_quantile};
 
+use super::counted::Counted;
 use super::tally::{CohortTally, PageTally, Tally};
 use super::threshold_result::{Aborted, FewAnswers, ThresholdResult};
-use super::totals::{Counted, Totals, share};
+use super::totals::{Totals, share};
 use crate::scenario::thresholds::{Figure, Scope, Threshold};
 
 /// What the figure of a threshold is computed from. It adds up over shards.

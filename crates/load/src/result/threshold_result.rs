@@ -24,6 +24,18 @@ pub struct ThresholdResult {
     pub few: Option<FewAnswers>,
 }
 
+impl ThresholdResult {
+    /// The limits in words, each shown by `show`: `at most 50`.
+    pub fn limits(&self, show: impl Fn(f64) -> String) -> String {
+        match (self.min, self.max) {
+            (Some(min), Some(max)) => format!("{} to {}", show(min), show(max)),
+            (Some(min), None) => format!("at least {}", show(min)),
+            (None, Some(max)) => format!("at most {}", show(max)),
+            (None, None) => "without limit".to_owned(),
+        }
+    }
+}
+
 /// Answers that are too few for a percentile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FewAnswers {

@@ -4,98 +4,101 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::counted::counted;
 use crate::outcome::Name;
 
-/// Counts of an interval.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Totals {
-    /// Sessions offered by the schedule.
-    pub offered: u64,
-    /// Additional sessions of customers who returned after a refusal or lost patience.
-    pub sessions_returned: u64,
-    /// Sessions started.
-    pub started: u64,
-    /// Sessions offered or returned but not started: limit in flight.
-    pub not_started: u64,
-    /// Sessions whose first handshake completed.
-    pub admitted: u64,
-    /// Sessions refused.
-    pub refused: u64,
-    /// The same by kind: `reset`, `alert`, `closed`.
-    pub refused_by_kind: BTreeMap<Name, u64>,
-    /// Sessions that failed.
-    pub failed: u64,
-    /// The same by kind, see [`Failure`](crate::outcome::Failure).
-    pub failed_by_kind: BTreeMap<Name, u64>,
-    /// Sessions abandoned by an impatient customer.
-    pub abandoned: u64,
-    /// The same by the stage of the request.
-    pub abandoned_by_stage: BTreeMap<Name, u64>,
-    /// Admitted sessions that were abandoned.
-    pub abandoned_admitted: u64,
-    /// Admitted sessions that failed.
-    pub failed_admitted: u64,
-    /// Sessions completed.
-    pub completed: u64,
-    /// Sessions still running at the end of the run.
-    pub cut_off: u64,
-    /// Admitted sessions of which a later connection was refused (also in `failed`).
-    pub returning_refused: u64,
-    /// Requests answered completely with an allowed status.
-    pub requests_ok: u64,
-    /// Requests without a response, or with a status that the page does not allow.
-    pub requests_failed: u64,
-    /// Assets of pages among `requests_ok`.
-    pub assets_ok: u64,
-    /// Assets of pages among `requests_failed`.
-    pub assets_failed: u64,
-    /// Requests without a response because a connection was refused, failed or broke (also in
-    /// `requests_failed`).
-    pub connection_errors: u64,
-    /// Requests still open at the end of the run; neither ok nor failed.
-    pub requests_cut_off: u64,
-    /// Soft checks that did not hold.
-    pub soft_checks_failed: u64,
-    /// Responses by class of status: `2xx` and so on.
-    pub responses_by_class: BTreeMap<Name, u64>,
-    /// Bytes of responses with heads, without TLS; for HTTP/2 with frames.
-    pub received_bytes: u64,
-    /// Responses with a content coding, such as gzip.
-    pub encoded_responses: u64,
-    /// Bytes of their bodies after decoding. Only bodies that a page needs are decoded, and at most
-    /// 256 KiB of each.
-    pub decoded_bytes: u64,
-    /// Repetitions of requests that exceeded the patience (within the same request).
-    pub requests_reloaded: u64,
-    /// Redirects followed (within the same request).
-    pub redirects: u64,
-    /// Requests repeated because the server had just closed the connection.
-    pub retries: u64,
-    /// Steps not offered by the page for which the last id was used.
-    pub fallback_last_id: u64,
-    /// Steps replaced by the page that leads there.
-    pub fallback_via: u64,
-    /// Steps replaced by going one page back.
-    pub fallback_back: u64,
-    /// Full handshakes started.
-    pub full_attempted: u64,
-    /// Full handshakes completed.
-    pub full_ok: u64,
-    /// Handshakes started with a ticket.
-    pub resumed_attempted: u64,
-    /// Handshakes resumed.
-    pub resumed_ok: u64,
-    /// Handshakes with a ticket that the server answered with a full handshake (also in
-    /// `full_ok`).
-    pub resumption_declined: u64,
-    /// Handshakes started full because no ticket was available, although the share of full
-    /// handshakes required a resumption (also in `full_attempted`).
-    pub resumption_without_ticket: u64,
-    /// Arrivals and requests started by the load generator.
-    pub starts: u64,
-    /// Starts later than [`MISSED`](crate::result::saturation::MISSED).
-    pub missed_starts: u64,
+counted! {
+    /// Counts of an interval.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+    #[serde(default)]
+    pub struct Totals {
+        /// Sessions offered by the schedule.
+        pub offered: u64,
+        /// Additional sessions of customers who returned after a refusal or lost patience.
+        pub sessions_returned: u64,
+        /// Sessions started.
+        pub started: u64,
+        /// Sessions offered or returned but not started: limit in flight.
+        pub not_started: u64,
+        /// Sessions whose first handshake completed.
+        pub admitted: u64,
+        /// Sessions refused.
+        pub refused: u64,
+        /// The same by kind: `reset`, `alert`, `closed`.
+        pub refused_by_kind: BTreeMap<Name, u64>,
+        /// Sessions that failed.
+        pub failed: u64,
+        /// The same by kind, see [`Failure`](crate::outcome::Failure).
+        pub failed_by_kind: BTreeMap<Name, u64>,
+        /// Sessions abandoned by an impatient customer.
+        pub abandoned: u64,
+        /// The same by the stage of the request.
+        pub abandoned_by_stage: BTreeMap<Name, u64>,
+        /// Admitted sessions that were abandoned.
+        pub abandoned_admitted: u64,
+        /// Admitted sessions that failed.
+        pub failed_admitted: u64,
+        /// Sessions completed.
+        pub completed: u64,
+        /// Sessions still running at the end of the run.
+        pub cut_off: u64,
+        /// Admitted sessions of which a later connection was refused (also in `failed`).
+        pub returning_refused: u64,
+        /// Requests answered completely with an allowed status.
+        pub requests_ok: u64,
+        /// Requests without a response, or with a status that the page does not allow.
+        pub requests_failed: u64,
+        /// Assets of pages among `requests_ok`.
+        pub assets_ok: u64,
+        /// Assets of pages among `requests_failed`.
+        pub assets_failed: u64,
+        /// Requests without a response because a connection was refused, failed or broke (also in
+        /// `requests_failed`).
+        pub connection_errors: u64,
+        /// Requests still open at the end of the run; neither ok nor failed.
+        pub requests_cut_off: u64,
+        /// Soft checks that did not hold.
+        pub soft_checks_failed: u64,
+        /// Responses by class of status: `2xx` and so on.
+        pub responses_by_class: BTreeMap<Name, u64>,
+        /// Bytes of responses with heads, without TLS; for HTTP/2 with frames.
+        pub received_bytes: u64,
+        /// Responses with a content coding, such as gzip.
+        pub encoded_responses: u64,
+        /// Bytes of their bodies after decoding. Only bodies that a page needs are decoded, and at most
+        /// 256 KiB of each.
+        pub decoded_bytes: u64,
+        /// Repetitions of requests that exceeded the patience (within the same request).
+        pub requests_reloaded: u64,
+        /// Redirects followed (within the same request).
+        pub redirects: u64,
+        /// Requests repeated because the server had just closed the connection.
+        pub retries: u64,
+        /// Steps not offered by the page for which the last id was used.
+        pub fallback_last_id: u64,
+        /// Steps replaced by the page that leads there.
+        pub fallback_via: u64,
+        /// Steps replaced by going one page back.
+        pub fallback_back: u64,
+        /// Full handshakes started.
+        pub full_attempted: u64,
+        /// Full handshakes completed.
+        pub full_ok: u64,
+        /// Handshakes started with a ticket.
+        pub resumed_attempted: u64,
+        /// Handshakes resumed.
+        pub resumed_ok: u64,
+        /// Handshakes with a ticket that the server answered with a full handshake (also in
+        /// `full_ok`).
+        pub resumption_declined: u64,
+        /// Handshakes started full because no ticket was available, although the share of full
+        /// handshakes required a resumption (also in `full_attempted`).
+        pub resumption_without_ticket: u64,
+        /// Arrivals and requests started by the load generator.
+        pub starts: u64,
+        /// Starts later than [`MISSED`](crate::result::saturation::MISSED).
+        pub missed_starts: u64,
+    }
 }
 
 impl Totals {
@@ -134,58 +137,4 @@ impl Totals {
 /// `part / whole`, 0 if the whole is 0.
 pub(crate) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
-}
-
-/// Counts that add up. Counts read from a file must not overflow when they are added.
-pub(crate) trait Counted {
-    /// Adds the counts of another shard.
-    fn merge(&mut self, other: &Self);
-
-    /// The largest count.
-    fn most(&self) -> u64;
-}
-
-/// The fields of [`Totals`]: numbers, and numbers by kind. All are named, so that a new
-/// field cannot be forgotten.
-macro_rules! fields {
-    ($totals:expr, numbers: [$($number:ident),* $(,)?], kinds: [$($kind:ident),* $(,)?]) => {{
-        let Totals { $($number,)* $($kind,)* } = $totals;
-        ([$($number),*], [$($kind),*])
-    }};
-}
-
-macro_rules! totals {
-    ($totals:expr) => {
-        fields!($totals,
-            numbers: [
-                offered, sessions_returned, started, not_started, admitted, refused, failed,
-                abandoned, abandoned_admitted, failed_admitted, completed, cut_off,
-                returning_refused, requests_ok, requests_failed, assets_ok, assets_failed,
-                connection_errors, requests_cut_off, soft_checks_failed, received_bytes,
-                encoded_responses, decoded_bytes, requests_reloaded, redirects, retries,
-                fallback_last_id, fallback_via,
-                fallback_back, full_attempted, full_ok, resumed_attempted, resumed_ok,
-                resumption_declined, resumption_without_ticket, starts, missed_starts,
-            ],
-            kinds: [refused_by_kind, failed_by_kind, abandoned_by_stage, responses_by_class])
-    };
-}
-
-impl Counted for Totals {
-    fn merge(&mut self, other: &Self) {
-        let (mine, my_kinds) = totals!(self);
-        let (theirs, their_kinds) = totals!(other);
-        mine.into_iter().zip(theirs).for_each(|(mine, theirs)| *mine += *theirs);
-        for (mine, theirs) in my_kinds.into_iter().zip(their_kinds) {
-            theirs
-                .iter()
-                .for_each(|(kind, count)| *mine.entry(kind.clone()).or_default() += *count);
-        }
-    }
-
-    fn most(&self) -> u64 {
-        let (numbers, kinds) = totals!(self);
-        let kinds = kinds.into_iter().flat_map(BTreeMap::values);
-        numbers.into_iter().chain(kinds).copied().max().unwrap_or_default()
-    }
 }

@@ -1,6 +1,6 @@
 //! Numbers as a reader takes them in: three significant digits, thousands apart.
 
-use tidegate_load::{Percentiles, Quantile};
+use tidegate_load::{Percentiles, Quantile, number};
 
 /// What stands where there are no data.
 pub(super) const NONE: &str = "–";
@@ -74,20 +74,12 @@ pub(super) fn count(value: u64) -> String {
     grouped(&value.to_string())
 }
 
+/// Four digits are read at a glance.
 fn grouped(digits: &str) -> String {
-    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |digits| ("-", digits));
-    // Four digits are read at a glance.
-    if digits.len() < 5 {
-        return format!("{sign}{digits}");
+    match digits.trim_start_matches('-').len() {
+        ..5 => digits.to_owned(),
+        _ => number::grouped(digits, THIN),
     }
-    let mut out = sign.to_owned();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(THIN);
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// `part` of `whole` in percent. What is not nothing is not written as 0 %, and what is not

@@ -173,12 +173,7 @@ fn limit(threshold: &ThresholdResult) -> String {
         let rounded = (value * 1e6).round() / 1e6;
         format!("{rounded}{}", unit(&threshold.metric))
     };
-    match (threshold.min, threshold.max) {
-        (Some(min), Some(max)) => format!("{} to {}", limit(min), limit(max)),
-        (Some(min), None) => format!("at least {}", limit(min)),
-        (None, Some(max)) => format!("at most {}", limit(max)),
-        (None, None) => "without limit".to_owned(),
-    }
+    threshold.limits(limit)
 }
 
 /// A value in the unit that the end of its name gives.

@@ -256,31 +256,24 @@ fn steps(series: &[Point]) -> (Vec<Step>, f64) {
 fn step(seconds: &[Point]) -> Option<Step> {
     let last = seconds.last()?;
     let length_s = seconds.iter().map(|second| second.length_s).sum::<f64>();
-    let mean = |of: fn(&Point) -> f64| {
-        let sum: f64 = seconds.iter().map(|second| of(second) * second.length_s).sum();
-        if length_s > 0.0 { sum / length_s } else { 0.0 }
-    };
     let slowest = seconds.iter().map(|second| second.response);
     let slowest = slowest.max_by(|a, b| a.p95_ms.total_cmp(&b.p95_ms)).unwrap_or_default();
-    let second = Point {
+    let mut joined = Point {
         at_s: last.at_s,
         length_s,
         measured: last.measured,
-        offered_per_s: mean(|s| s.offered_per_s),
-        admitted_per_s: mean(|s| s.admitted_per_s),
-        refused_per_s: mean(|s| s.refused_per_s),
-        completed_per_s: mean(|s| s.completed_per_s),
-        abandoned_per_s: mean(|s| s.abandoned_per_s),
-        failed_per_s: mean(|s| s.failed_per_s),
-        requests_per_s: mean(|s| s.requests_per_s),
-        full_handshakes_per_s: mean(|s| s.full_handshakes_per_s),
-        resumed_handshakes_per_s: mean(|s| s.resumed_handshakes_per_s),
         in_flight: seconds.iter().map(|second| second.in_flight).max().unwrap_or_default(),
         response: slowest,
-        driver_cpu_share: mean(|s| s.driver_cpu_share),
         missed_starts: seconds.iter().fold(0, |sum, s| sum.saturating_add(s.missed_starts)),
+        ..Point::default()
     };
-    Some(Step { at_s: last.at_s, second })
+    for mut second in seconds.iter().copied().filter(|_| length_s > 0.0) {
+        let weight = second.length_s / length_s;
+        joined.driver_cpu_share += weight * second.driver_cpu_share;
+        let rates = joined.rates_mut().into_iter().zip(second.rates_mut());
+        rates.for_each(|(mean, rate)| *mean += weight * *rate);
+    }
+    Some(Step { at_s: last.at_s, second: joined })
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use ratatui::prelude::{Color, Modifier, Span, Style};
 use tidegate_load::Quantile;
+use tidegate_load::number::grouped;
 
 /// Frames, axes, names.
 pub const SOFT: Style = Style::new().fg(Color::DarkGray);
@@ -18,15 +19,7 @@ pub const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 
 /// `12,345`.
 pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    grouped(&number.to_string(), ',')
 }
 
 /// A rate per second, with one decimal below 100.
