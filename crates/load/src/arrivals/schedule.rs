@@ -51,7 +51,7 @@ impl Schedule {
     pub fn stream(&self, part: usize, parts: usize, seed: u64) -> Stream {
         let parts = parts.max(1);
         let kind = match self {
-            Self::Times(times) => Kind::Times { times: times.clone(), next: part },
+            Self::Times(times) => StreamKind::Times { times: times.clone(), next: part },
             Self::Rate(process, rate) => {
                 let mut common = Rng::seed_from_u64(seed);
                 let mut course = rate.course(common.random());
@@ -64,7 +64,7 @@ impl Schedule {
                 };
                 let gaps = Rng::seed_from_u64(seed ^ 0xD134_2543_DE82_EF95);
                 let (segment, begins) = (course.next(), Duration::ZERO);
-                Kind::Rate {
+                StreamKind::Rate {
                     process: *process,
                     course,
                     segment,
@@ -83,12 +83,12 @@ impl Schedule {
 /// latest after the longest run.
 #[derive(Clone, Debug)]
 pub struct Stream {
-    kind: Kind,
+    kind: StreamKind,
     parts: usize,
 }
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum StreamKind {
     Rate {
         process: Process,
         course: Navigation,
@@ -117,12 +117,12 @@ impl Iterator for Stream {
     /// where the integral of r equals the sum of n unit exponentials.
     fn next(&mut self) -> Option<Duration> {
         match &mut self.kind {
-            Kind::Times { times, next } => {
+            StreamKind::Times { times, next } => {
                 let at = times.get(*next).copied();
                 *next = next.saturating_add(self.parts);
                 at
             }
-            Kind::Rate { process, course, segment, begins, wanted, gaps, before } => {
+            StreamKind::Rate { process, course, segment, begins, wanted, gaps, before } => {
                 while *begins <= LONGEST_RUN {
                     *wanted += match process {
                         Process::Poisson => Exp1.sample(gaps),

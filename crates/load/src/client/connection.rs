@@ -175,14 +175,14 @@ impl Connection {
     /// Resolves when the peer has closed the connection or has sent unexpected bytes. Accepts
     /// late tickets.
     pub(crate) async fn closed(&mut self) {
-        std::future::poll_fn(|cx| self.poll_rest(cx)).await;
+        std::future::poll_fn(|cx| self.poll_idle(cx)).await;
     }
 
     /// Ready when [`Connection::closed`] resolves.
-    pub(crate) fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let poll = self.poll_closed(cx);
         // Most customers are thinking: an idle connection holds little memory.
-        self.rest();
+        self.release_memory();
         poll
     }
 
@@ -194,9 +194,9 @@ impl Connection {
         }
     }
 
-    fn rest(&mut self) {
+    fn release_memory(&mut self) {
         if let Self::Http1(wire) = self {
-            wire.rest();
+            wire.release_memory();
         }
     }
 

@@ -60,9 +60,9 @@ impl Transport {
     }
 
     /// Releases memory for an idle period.
-    pub(crate) fn rest(&mut self) {
+    pub(crate) fn release_memory(&mut self) {
         if let Self::Tls(io) = self {
-            io.rest();
+            io.release_memory();
         }
     }
 

@@ -7,10 +7,10 @@ use tidegate_stats::{
 };
 
 use super::window::Window;
-use crate::result::series::Stretch;
+use crate::result::series::Subwindow;
 use crate::result::threshold_result::FewAnswers;
 
-/// Stretches shorter than this follow from each other in ways that a few dozen of them do not
+/// Subwindows shorter than this follow from each other in ways that a few dozen of them do not
 /// show …
 const SHORT_S: f64 = 1.0;
 /// … and count as correlated by this at least.
@@ -24,7 +24,7 @@ pub(crate) struct Figure {
     pub(crate) unit: Unit,
     /// Which way is worse; `None` if that depends on what one wants.
     pub(super) worse: Option<Worse>,
-    kind: Kind,
+    kind: FigureKind,
 }
 
 /// What a figure is counted in.
@@ -47,11 +47,11 @@ pub(super) enum Worse {
 }
 
 #[derive(Debug)]
-enum Kind {
+enum FigureKind {
     /// A count by the second.
-    PerSecond(fn(&Stretch) -> u64),
+    PerSecond(fn(&Subwindow) -> u64),
     /// One count by another.
-    Share(fn(&Stretch) -> (u64, u64)),
+    Share(fn(&Subwindow) -> (u64, u64)),
     /// A quantile of response time.
     Response(f64),
     /// The mean response time.
@@ -83,27 +83,31 @@ pub(super) const MORE_FIGURES: &[Figure] = &[
         name: "response_mean_ms",
         unit: Unit::Ms,
         worse: Some(Worse::Higher),
-        kind: Kind::MeanResponse,
+        kind: FigureKind::MeanResponse,
     },
     response("response_p75_ms", 0.75),
     response("response_p90_ms", 0.9),
     response("response_p99_9_ms", 0.999),
 ];
 
-const fn per_second(name: &'static str, of: fn(&Stretch) -> u64) -> Figure {
+const fn per_second(name: &'static str, of: fn(&Subwindow) -> u64) -> Figure {
     let (unit, worse) = (Unit::PerSecond, Some(Worse::Lower));
-    Figure { name, unit, worse, kind: Kind::PerSecond(of) }
+    Figure { name, unit, worse, kind: FigureKind::PerSecond(of) }
 }
 
-const fn share(name: &'static str, worse: Option<Worse>, of: fn(&Stretch) -> (u64, u64)) -> Figure {
-    Figure { name, unit: Unit::Share, worse, kind: Kind::Share(of) }
+const fn share(
+    name: &'static str,
+    worse: Option<Worse>,
+    of: fn(&Subwindow) -> (u64, u64),
+) -> Figure {
+    Figure { name, unit: Unit::Share, worse, kind: FigureKind::Share(of) }
 }
 
 const fn response(name: &'static str, q: f64) -> Figure {
-    Figure { name, unit: Unit::Ms, worse: Some(Worse::Higher), kind: Kind::Response(q) }
+    Figure { name, unit: Unit::Ms, worse: Some(Worse::Higher), kind: FigureKind::Response(q) }
 }
 
-fn ended(stretch: &Stretch) -> u64 {
+fn ended(stretch: &Subwindow) -> u64 {
     stretch.completed + stretch.refused + stretch.abandoned + stretch.failed
 }
 
@@ -113,7 +117,7 @@ impl Figure {
     /// # Errors
     /// There is no data for it, or only a lower bound of it is known.
     pub(crate) fn value(&self, window: &Window) -> Result<f64, Inconclusive> {
-        if let Kind::Response(q) = self.kind {
+        if let FigureKind::Response(q) = self.kind {
             let mut all = CensoredHistogram::new();
             window.responses.iter().for_each(|stretch| all.merge(stretch));
             return match all.quantile(q) {
@@ -136,7 +140,7 @@ impl Figure {
         let by = |drifts: bool| {
             let caution = Caution { correlation, drifts };
             match self.kind {
-                Kind::Response(q) => {
+                FigureKind::Response(q) => {
                     quantile_with(q, &window.responses.iter().collect::<Vec<_>>(), caution)
                 }
                 _ => ratio_with(&self.parts(window), caution),
@@ -151,27 +155,29 @@ impl Figure {
     /// The answers of a run, if they are too few for this percentile. Without any answer there
     /// is no figure, which is another matter.
     pub(crate) fn too_few(&self, window: &Window) -> Option<FewAnswers> {
-        let Kind::Response(q) = self.kind else { return None };
+        let FigureKind::Response(q) = self.kind else { return None };
         let answers = window.responses.iter().map(|stretch| stretch.ended().count).sum();
         let needed = fewest_for_quantile(q);
         (0 < answers && answers < needed).then_some(FewAnswers { answers, needed })
     }
 
     fn parts(&self, window: &Window) -> Vec<RatioTerm> {
-        if matches!(self.kind, Kind::MeanResponse) {
+        if matches!(self.kind, FigureKind::MeanResponse) {
             let sum = |stretch: &CensoredHistogram| {
                 let ended = stretch.ended();
                 RatioTerm { part: ended.total_ms, whole: ended.count as f64 }
             };
             return window.responses.iter().map(sum).collect();
         }
-        let part = |stretch: &Stretch| match self.kind {
-            Kind::PerSecond(of) => RatioTerm { part: of(stretch) as f64, whole: stretch.length_s },
-            Kind::Share(of) => {
+        let part = |stretch: &Subwindow| match self.kind {
+            FigureKind::PerSecond(of) => {
+                RatioTerm { part: of(stretch) as f64, whole: stretch.length_s }
+            }
+            FigureKind::Share(of) => {
                 let (part, whole) = of(stretch);
                 RatioTerm { part: part as f64, whole: whole as f64 }
             }
-            Kind::Response(_) | Kind::MeanResponse => RatioTerm::default(),
+            FigureKind::Response(_) | FigureKind::MeanResponse => RatioTerm::default(),
         };
         window.stretches.iter().map(part).collect()
     }

@@ -144,18 +144,18 @@ pub(super) mod tests {
 
     use super::*;
     use crate::result::driver::{Driver, Machine};
-    use crate::result::series::Stretch;
+    use crate::result::series::Subwindow;
     use crate::scenario::length::SessionLength;
 
     /// A run's JSON: in each second, so many sessions completed, one request
     /// each, all of them within so many milliseconds.
     pub(in crate::compare) fn saved(seed: u64, seconds: &[(u64, u64)]) -> Value {
-        let stretches: Vec<Stretch> = seconds
+        let stretches: Vec<Subwindow> = seconds
             .iter()
             .map(|&(completed, ms)| {
                 let mut response = Histogram::new();
                 response.record_many(Duration::from_millis(ms), completed);
-                Stretch {
+                Subwindow {
                     length_s: 1.0,
                     offered: 50,
                     completed,
@@ -164,7 +164,7 @@ pub(super) mod tests {
                     full_handshakes: 1,
                     resumed_handshakes: 3,
                     response: response.encode(),
-                    ..Stretch::default()
+                    ..Subwindow::default()
                 }
             })
             .collect();

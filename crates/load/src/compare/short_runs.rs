@@ -10,7 +10,7 @@ use tidegate_stats::Histogram;
 
 use super::run::tests::{read, saved};
 use super::{Change, SavedRun, Selection, compare};
-use crate::result::series::Stretch;
+use crate::result::series::Subwindow;
 use crate::rng::Rng;
 
 const STRETCHES: usize = 32;
@@ -41,7 +41,7 @@ fn run(seed: u64, mut response: impl FnMut(f64, &mut Rng) -> f64) -> Vec<SavedRu
         let mut response = Histogram::new();
         times.iter().for_each(|took| response.record(Duration::from_secs_f64(*took)));
         let count = times.len() as u64;
-        Stretch {
+        Subwindow {
             length_s,
             offered,
             completed: count,
@@ -49,7 +49,7 @@ fn run(seed: u64, mut response: impl FnMut(f64, &mut Rng) -> f64) -> Vec<SavedRu
             requests_ok: count,
             full_handshakes: count,
             response: response.encode(),
-            ..Stretch::default()
+            ..Subwindow::default()
         }
     });
     let mut json = saved(seed, &[]);

@@ -2,7 +2,7 @@
 
 use tidegate_stats::CensoredHistogram;
 
-use crate::result::series::Stretch;
+use crate::result::series::Subwindow;
 
 /// Most stretches of a run; what has more was not written by a run.
 const MOST_STRETCHES: usize = 32;
@@ -15,16 +15,16 @@ const MOST_COUNTED: u64 = 1 << 53;
 /// A run's stretches with their histograms opened.
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
-    pub(super) stretches: Vec<Stretch>,
+    pub(super) stretches: Vec<Subwindow>,
     /// Response times of each stretch.
     pub(super) responses: Vec<CensoredHistogram>,
 }
 
-impl TryFrom<Vec<Stretch>> for Window {
+impl TryFrom<Vec<Subwindow>> for Window {
     type Error = String;
 
     /// Decodes the histograms, and checks what later sums rely on.
-    fn try_from(stretches: Vec<Stretch>) -> Result<Self, String> {
+    fn try_from(stretches: Vec<Subwindow>) -> Result<Self, String> {
         if stretches.len() > MOST_STRETCHES {
             return Err(format!("stretches: {}, at most {MOST_STRETCHES}", stretches.len()));
         }

@@ -47,7 +47,7 @@ pub(crate) struct Form {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Field {
     pub(crate) name: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: FieldKind,
     pub(crate) value: String,
     pub(crate) min: Option<f64>,
     pub(crate) max: Option<f64>,
@@ -59,7 +59,7 @@ pub(crate) struct Field {
 
 /// What a field is, as far as filling it in goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FieldKind {
     #[default]
     Text,
     Hidden,
@@ -101,7 +101,7 @@ pub(crate) fn forms(html: &[u8], mut wanted: impl FnMut(&str) -> bool) -> Vec<Fo
             forms.extend(open.take());
         } else if let Some(form) = &mut open {
             if tag.is("select") {
-                in_select = push(form, Field { kind: Kind::Choice, ..named(&tag) });
+                in_select = push(form, Field { kind: FieldKind::Choice, ..named(&tag) });
             } else if tag.is("/select") {
                 in_select = false;
             } else if tag.is("option") && in_select {
@@ -160,28 +160,29 @@ fn input(form: &mut Form, tag: &Tag<'_>) {
     }
     let kind = tag.attribute("type").unwrap_or_default().to_ascii_lowercase();
     let kind = match kind.as_str() {
-        "hidden" => Kind::Hidden,
-        "number" | "range" => Kind::Number,
-        "email" => Kind::Email,
+        "hidden" => FieldKind::Hidden,
+        "number" | "range" => FieldKind::Number,
+        "email" => FieldKind::Email,
         "submit" | "image" => return submit(form, tag),
-        "file" => Kind::File,
+        "file" => FieldKind::File,
         "button" | "reset" => return,
         "checkbox" if tag.attribute("checked").is_none() => return,
-        "checkbox" => Kind::Checked,
+        "checkbox" => FieldKind::Checked,
         "radio" => {
             let field = named(tag);
-            let same = |other: &&mut Field| other.kind == Kind::Choice && other.name == field.name;
+            let same =
+                |other: &&mut Field| other.kind == FieldKind::Choice && other.name == field.name;
             if let Some(group) = form.fields.iter_mut().find(same) {
                 if group.choices.len() < CHOICES {
                     group.choices.push(field.value);
                 }
             } else {
                 let choices = vec![field.value.clone()];
-                push(form, Field { kind: Kind::Choice, choices, ..field });
+                push(form, Field { kind: FieldKind::Choice, choices, ..field });
             }
             return;
         }
-        _ => Kind::Text,
+        _ => FieldKind::Text,
     };
     push(form, Field { kind, ..named(tag) });
 }
@@ -189,7 +190,7 @@ fn input(form: &mut Form, tag: &Tag<'_>) {
 /// All buttons that send the form become the choices of one field each name.
 fn submit(form: &mut Form, tag: &Tag<'_>) {
     let field = named(tag);
-    let same = |other: &&mut Field| other.kind == Kind::Submit;
+    let same = |other: &&mut Field| other.kind == FieldKind::Submit;
     match form.fields.iter_mut().find(same) {
         Some(group) if group.name == field.name && group.choices.len() < CHOICES => {
             group.choices.push(field.value);
@@ -197,7 +198,7 @@ fn submit(form: &mut Form, tag: &Tag<'_>) {
         Some(_) => {}
         None => {
             let choices = vec![field.value.clone()];
-            push(form, Field { kind: Kind::Submit, choices, ..field });
+            push(form, Field { kind: FieldKind::Submit, choices, ..field });
         }
     }
 }
@@ -259,7 +260,7 @@ mod tests {
         let found = forms(html.as_bytes(), |_| true);
         assert_eq!(found.iter().map(|form| form.multipart).collect::<Vec<_>>(), [true, false]);
         let kinds: Vec<_> = found[0].fields.iter().map(|field| field.kind).collect();
-        assert_eq!(kinds, [Kind::Text, Kind::File]);
+        assert_eq!(kinds, [FieldKind::Text, FieldKind::File]);
     }
 
     #[test]

@@ -4,4 +4,4 @@ pub mod css;
 pub(crate) mod links;
 pub(crate) mod scan;
 
-pub(crate) use links::{Field, Kind, forms, links};
+pub(crate) use links::{Field, FieldKind, forms, links};

@@ -20,7 +20,7 @@ pub(super) struct Recorded {
     /// Milliseconds since 1970.
     pub(super) begins: f64,
     pub(super) ends: f64,
-    pub(super) kind: Kind,
+    pub(super) kind: Purpose,
     pub(super) pageref: Option<String>,
     /// Address of the document or script because of which it was made.
     pub(super) initiator: Option<String>,
@@ -36,7 +36,7 @@ pub(super) struct Recorded {
 
 /// What a request is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum Purpose {
     /// A document that the customer goes to.
     Document,
     /// What the browser fetches for a document: style, script, image, font, frame.
@@ -232,27 +232,29 @@ pub(super) const FORM: &str = "application/x-www-form-urlencoded";
 
 /// By what Chromium states, else by `Sec-Fetch-Dest`, which both browsers send, else by the media
 /// type of the response.
-fn kind(entry: &Entry, method: Method, media_type: &str) -> Kind {
+fn kind(entry: &Entry, method: Method, media_type: &str) -> Purpose {
     let destination = entry.request.header("sec-fetch-dest");
     let within = matches!(destination, Some("iframe" | "frame" | "embed" | "object"));
     let kind = match (entry.resource_type.as_deref(), destination) {
-        (Some("document"), _) if within => Kind::Asset,
-        (Some("document"), _) => Kind::Document,
-        (Some("xhr" | "fetch" | "ping" | "preflight" | "csp-violation-report"), _) => Kind::Fetch,
+        (Some("document"), _) if within => Purpose::Asset,
+        (Some("document"), _) => Purpose::Document,
+        (Some("xhr" | "fetch" | "ping" | "preflight" | "csp-violation-report"), _) => {
+            Purpose::Fetch
+        }
         (
             Some("stylesheet" | "script" | "image" | "font" | "media" | "manifest" | "texttrack"),
             _,
-        ) => Kind::Asset,
-        (_, Some("document")) => Kind::Document,
-        (_, Some("empty")) => Kind::Fetch,
-        (_, Some(_)) => Kind::Asset,
+        ) => Purpose::Asset,
+        (_, Some("document")) => Purpose::Document,
+        (_, Some("empty")) => Purpose::Fetch,
+        (_, Some(_)) => Purpose::Asset,
         (_, None) => by_media_type(entry, media_type),
     };
     // What is fetched for a document is only read.
-    if kind == Kind::Asset && method != Method::Get { Kind::Fetch } else { kind }
+    if kind == Purpose::Asset && method != Method::Get { Purpose::Fetch } else { kind }
 }
 
-fn by_media_type(entry: &Entry, media_type: &str) -> Kind {
+fn by_media_type(entry: &Entry, media_type: &str) -> Purpose {
     let html = matches!(media_type, "text/html" | "application/xhtml+xml");
     let accepts_html =
         || entry.request.header("accept").is_some_and(|accept| accept.contains("text/html"));
@@ -263,13 +265,13 @@ fn by_media_type(entry: &Entry, media_type: &str) -> Kind {
                 .any(|part| kind.contains(part))
     };
     if entry.request.header("x-requested-with").is_some() {
-        Kind::Fetch
+        Purpose::Fetch
     } else if html || (media_type.is_empty() && accepts_html()) {
-        Kind::Document
+        Purpose::Document
     } else if asset(media_type) {
-        Kind::Asset
+        Purpose::Asset
     } else {
-        Kind::Fetch
+        Purpose::Fetch
     }
 }
 
@@ -278,7 +280,7 @@ fn by_media_type(entry: &Entry, media_type: &str) -> Kind {
 /// `None` if there is no request.
 pub(super) fn first_origin(all: &[Recorded]) -> Option<String> {
     let document = |recorded: &&Recorded| {
-        recorded.kind == Kind::Document && (200..300).contains(&recorded.answer.status)
+        recorded.kind == Purpose::Document && (200..300).contains(&recorded.answer.status)
     };
     all.iter().find(document).or(all.first()).map(Recorded::origin)
 }

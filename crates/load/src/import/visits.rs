@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::left_out::{LeftOut, Reason};
-use super::recorded::{Kind, Recorded, RecordedAnswer, path_of};
+use super::recorded::{Purpose, Recorded, RecordedAnswer, path_of};
 use crate::scenario::page::ASSETS;
 
 /// Most steps of a script.
@@ -85,7 +85,7 @@ struct Grouped {
 
 impl Grouped {
     fn add(&mut self, visit: Visit) -> Result<(), Reason> {
-        if visit.request.kind == Kind::Asset { self.asset(&visit) } else { self.step(visit) }
+        if visit.request.kind == Purpose::Asset { self.asset(&visit) } else { self.step(visit) }
     }
 
     fn step(&mut self, visit: Visit) -> Result<(), Reason> {
@@ -93,7 +93,7 @@ impl Grouped {
         if index == STEPS {
             return Err(Reason::TooMany);
         }
-        let is_document = visit.request.kind == Kind::Document;
+        let is_document = visit.request.kind == Purpose::Document;
         let next = |known: Option<(usize, usize)>| match known {
             Some((document, _)) if !is_document => (document, index),
             _ => (index, index),

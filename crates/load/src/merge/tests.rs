@@ -12,7 +12,7 @@ use crate::outcome::{Cause, Failure, Handshake, Offered, Outcome, Refusal, Stage
 use crate::plan::Plan;
 use crate::plan::fingerprint::fingerprint;
 use crate::recorder::event::{
-    Batch, Cohort, Event, EventKind, Example, Expectation, FailureSample, Fallback, Request,
+    Batch, Event, EventKind, Example, Expectation, FailureSample, Fallback, Request, SessionGroup,
 };
 use crate::recorder::fold::Recorder;
 use crate::result::driver::{DriverShard, Machine};
@@ -92,7 +92,7 @@ fn saved(name: &str, summary: &Summary) -> (String, ShardResult) {
 
 fn any_kind() -> impl Strategy<Value = EventKind> {
     let took = || (0u64..5_000_000).prop_map(Duration::from_micros);
-    let cohort = || (0u8..2, 0u8..3).prop_map(|(class, model)| Cohort { class, model });
+    let group = || (0u8..2, 0u8..3).prop_map(|(class, model)| SessionGroup { class, model });
     let agreed = |(version, suite, group): (u16, u16, Option<u16>)| (version, suite, group).into();
     let outcome = || {
         prop_oneof![
@@ -106,12 +106,12 @@ fn any_kind() -> impl Strategy<Value = EventKind> {
         ]
     };
     let request =
-        (cohort(), 0u16..4, took(), took(), 0u16..700, any::<bool>(), outcome(), 0u64..9999)
-            .prop_map(|(cohort, page, late, byte, status, ok, outcome, received_bytes)| {
+        (group(), 0u16..4, took(), took(), 0u16..700, any::<bool>(), outcome(), 0u64..9999)
+            .prop_map(|(group, page, late, byte, status, ok, outcome, received_bytes)| {
                 let answered = outcome == Outcome::Completed;
                 EventKind::Request(Request {
                     session: 1,
-                    cohort,
+                    group,
                     page: page / 2,
                     asset: (page % 2 == 1).then_some(0),
                     intended: Duration::from_millis(1),
@@ -140,11 +140,11 @@ fn any_kind() -> impl Strategy<Value = EventKind> {
     prop_oneof![
         6 => request,
         2 => shaken,
-        1 => cohort().prop_map(|cohort| EventKind::Offered { cohort }),
-        1 => cohort().prop_map(|cohort| EventKind::NotStarted { cohort }),
-        1 => cohort().prop_map(|cohort| EventKind::Started { cohort }),
-        1 => cohort().prop_map(|cohort| EventKind::Admitted { cohort }),
-        1 => cohort().prop_map(|cohort| EventKind::Returned { cohort }),
+        1 => group().prop_map(|group| EventKind::Offered { group }),
+        1 => group().prop_map(|group| EventKind::NotStarted { group }),
+        1 => group().prop_map(|group| EventKind::Started { group }),
+        1 => group().prop_map(|group| EventKind::Admitted { group }),
+        1 => group().prop_map(|group| EventKind::Returned { group }),
         1 => took().prop_map(|late| EventKind::Begun { late }),
         1 => (took(), 0u8..2)
             .prop_map(|(took, address)| EventKind::Connected { took, address }),
@@ -155,8 +155,8 @@ fn any_kind() -> impl Strategy<Value = EventKind> {
         1 => Just(EventKind::CheckFailed { page: 1, expectation: Expectation::NotOffered }),
         1 => Just(EventKind::Fallback(Fallback::Via)),
         1 => Just(EventKind::Redirect),
-        2 => (cohort(), outcome(), any::<bool>())
-            .prop_map(|(cohort, outcome, admitted)| EventKind::Ended { cohort, outcome, admitted }),
+        2 => (group(), outcome(), any::<bool>())
+            .prop_map(|(group, outcome, admitted)| EventKind::Ended { group, outcome, admitted }),
     ]
 }
 
@@ -291,11 +291,14 @@ proptest! {
 /// A saved shard with events of several kinds.
 fn saved_bytes() -> Vec<u8> {
     let event = |kind| Event { at: Duration::from_secs(3), kind };
-    let ended =
-        EventKind::Ended { cohort: Cohort::default(), outcome: Outcome::Completed, admitted: true };
+    let ended = EventKind::Ended {
+        group: SessionGroup::default(),
+        outcome: Outcome::Completed,
+        admitted: true,
+    };
     let took = Duration::from_millis(7);
     let events = [
-        EventKind::Offered { cohort: Cohort::default() },
+        EventKind::Offered { group: SessionGroup::default() },
         EventKind::Connected { took, address: 0 },
         ended,
     ]

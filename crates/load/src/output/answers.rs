@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::cohorts::shortened;
+use super::groups::shortened;
 use super::paragraph::paragraph;
 use super::percentiles::percentile;
 use crate::outcome::status_class;

@@ -2,9 +2,9 @@
 
 mod addresses;
 mod answers;
-mod cohorts;
 pub(crate) mod exposition;
 mod failures;
+mod groups;
 pub mod metrics;
 pub mod number;
 pub(crate) mod paragraph;

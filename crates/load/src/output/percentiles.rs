@@ -58,12 +58,12 @@ pub(super) fn explained(summary: &Summary) -> Option<String> {
     let handshakes = [&phases.connect, &phases.full_handshake, &phases.resumed_handshake];
     let whole = [&summary.response, &summary.response_uncorrected];
     let pages = summary.pages.values().map(|page| &page.response);
-    let cohorts = summary.classes.iter().chain(&summary.models).map(|cohort| &cohort.response);
+    let groups = summary.classes.iter().chain(&summary.models).map(|group| &group.response);
     let lines = handshakes.into_iter().chain(whole).chain([&phases.first_byte, &phases.last_byte]);
     // The tables have fewer percentiles than the lines.
     let marked = lines.clone().any(|times| has_few(times, 0.999))
         || pages.clone().any(|times| has_few(times, 0.95))
-        || cohorts.clone().any(|times| has_few(times, 0.99));
+        || groups.clone().any(|times| has_few(times, 0.99));
     let text = "one of the few longest times: fewer than 10 answers are expected beyond it (p50 \
                 takes 20 answers, p95 200, p99 1000, p99.9 10000)";
     marked.then(|| paragraph(&format!("{ABOUT:16}"), text))

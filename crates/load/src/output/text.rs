@@ -2,8 +2,8 @@
 
 use super::addresses::addresses;
 use super::answers::{answers, not_offered, pages};
-use super::cohorts::cohorts;
 use super::failures::failures;
+use super::groups::groups;
 use super::number::{ms, per_second};
 use super::paragraph::paragraph;
 use super::percentiles::{explained, percentiles, time};
@@ -172,8 +172,7 @@ pub fn report(summary: &Summary) -> String {
     for line in pages(summary) {
         row(&mut out, &line);
     }
-    for line in
-        cohorts("class", &summary.classes).iter().chain(&cohorts("arrivals", &summary.models))
+    for line in groups("class", &summary.classes).iter().chain(&groups("arrivals", &summary.models))
     {
         row(&mut out, &line);
     }

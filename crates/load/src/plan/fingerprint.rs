@@ -7,7 +7,7 @@ use crate::scenario::thresholds::Threshold;
 /// A hash of everything in a plan that determines what customers do. Plans with the same
 /// fingerprint belong to the same test, whatever their output files are.
 pub(crate) fn fingerprint(plan: &Plan) -> String {
-    let scenario = plan.scenario.parts();
+    let scenario = plan.scenario.definition();
     // Thresholds by the name of their figure.
     let limit = |t: &Threshold| (t.to_string(), t.min, t.max, t.abort_after);
     let limits: Vec<_> = scenario.thresholds.iter().map(limit).collect();

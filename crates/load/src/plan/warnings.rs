@@ -15,10 +15,10 @@ impl Plan {
 
     /// A warning for each feeder that gives a row once and has too few of them.
     fn few_rows(&self) -> Vec<String> {
-        let parts = self.scenario.parts();
-        let used = parts.fed.iter().flatten();
+        let definition = self.scenario.definition();
+        let used = definition.fed.iter().flatten();
         let used: BTreeSet<usize> = used.map(|index| usize::from(*index)).collect();
-        let feeders = used.into_iter().map(|index| &parts.feeders[index]);
+        let feeders = used.into_iter().map(|index| &definition.feeders[index]);
         let sessions = self.max_sessions.map_or_else(|| self.arrivals_of_run(), |most| most as f64);
         let few = feeders.filter(|it| it.pick == Pick::Once && (it.rows.len() as f64) < sessions);
         few.map(|feeder| {

@@ -42,10 +42,10 @@ impl Event {
     }
 }
 
-/// The class and the entry of the arrivals of a session; figures are kept for each. There
-/// are at most a hundred of each.
+/// Sessions of the same class and the same entry of the arrivals; figures are kept for each
+/// class and each entry. There are at most a hundred of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Cohort {
+pub(crate) struct SessionGroup {
     /// The class of the customer.
     pub(crate) class: u8,
     /// The entry of the arrivals.
@@ -56,19 +56,19 @@ pub(crate) struct Cohort {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum EventKind {
     /// An arrival.
-    Offered { cohort: Cohort },
+    Offered { group: SessionGroup },
     /// A session was not started: limit in flight.
-    NotStarted { cohort: Cohort },
+    NotStarted { group: SessionGroup },
     /// A customer returned after a refusal or lost patience.
-    Returned { cohort: Cohort },
+    Returned { group: SessionGroup },
     /// A request that exceeded the patience was repeated.
-    Reloaded { cohort: Cohort },
+    Reloaded { group: SessionGroup },
     /// A session began.
-    Started { cohort: Cohort },
+    Started { group: SessionGroup },
     /// An arrival or request began, this long after its intended start.
     Begun { late: Duration },
     /// The first handshake of a session is complete.
-    Admitted { cohort: Cohort },
+    Admitted { group: SessionGroup },
     /// A TCP connection was made to the address of this index.
     Connected { took: Duration, address: u8 },
     /// The address of this index did not accept a connection; the next was tried.
@@ -90,23 +90,23 @@ pub(crate) enum EventKind {
     /// A response failed a check, or did not offer the next step.
     CheckFailed { page: u16, expectation: Expectation },
     /// A session ended.
-    Ended { cohort: Cohort, outcome: Outcome, admitted: bool },
+    Ended { group: SessionGroup, outcome: Outcome, admitted: bool },
     /// How late the heartbeat of the event loop was.
     Heartbeat { late: Duration },
 }
 
 impl EventKind {
-    /// The cohort, for events that are counted by cohort.
-    pub(crate) fn cohort(&self) -> Option<Cohort> {
+    /// The group, for events that are counted by group.
+    pub(crate) fn group(&self) -> Option<SessionGroup> {
         match self {
-            Self::Offered { cohort }
-            | Self::NotStarted { cohort }
-            | Self::Returned { cohort }
-            | Self::Reloaded { cohort }
-            | Self::Started { cohort }
-            | Self::Admitted { cohort }
-            | Self::Ended { cohort, .. } => Some(*cohort),
-            Self::Request(request) => Some(request.cohort),
+            Self::Offered { group }
+            | Self::NotStarted { group }
+            | Self::Returned { group }
+            | Self::Reloaded { group }
+            | Self::Started { group }
+            | Self::Admitted { group }
+            | Self::Ended { group, .. } => Some(*group),
+            Self::Request(request) => Some(request.group),
             _ => None,
         }
     }
@@ -161,7 +161,7 @@ pub(crate) struct Example {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
     pub(crate) session: u64,
-    pub(crate) cohort: Cohort,
+    pub(crate) group: SessionGroup,
     pub(crate) page: u16,
     /// One of the page's assets, by its index; `None` for the page itself.
     pub(crate) asset: Option<u16>,
@@ -188,10 +188,10 @@ pub(crate) struct Request {
 
 impl Request {
     /// A request that begins, without its end.
-    pub(crate) fn begun(session: u64, cohort: Cohort, page: u16, intended: Duration) -> Self {
+    pub(crate) fn begun(session: u64, group: SessionGroup, page: u16, intended: Duration) -> Self {
         Self {
             session,
-            cohort,
+            group,
             page,
             asset: None,
             intended,

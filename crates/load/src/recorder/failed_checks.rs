@@ -7,21 +7,21 @@ use std::sync::Arc;
 use super::event::{Event, EventKind, Example, Expectation};
 use crate::outcome::Failure;
 use crate::result::figures::FailedCheck;
+use crate::scenario::definition::ScenarioDefinition;
 use crate::scenario::expected::Rule;
 use crate::scenario::fed::file_name;
 use crate::scenario::page::{Page, Source};
-use crate::scenario::parts::Parts;
 
 /// Counts of the window, and examples of the whole run.
 pub(super) struct FailedChecks {
-    parts: Arc<Parts>,
+    definition: Arc<ScenarioDefinition>,
     counts: BTreeMap<(u16, Expectation), u64>,
     examples: BTreeMap<(u16, Expectation), String>,
 }
 
 impl FailedChecks {
-    pub(super) fn new(parts: Arc<Parts>) -> Self {
-        Self { parts, counts: BTreeMap::new(), examples: BTreeMap::new() }
+    pub(super) fn new(definition: Arc<ScenarioDefinition>) -> Self {
+        Self { definition, counts: BTreeMap::new(), examples: BTreeMap::new() }
     }
 
     pub(super) fn add(&mut self, event: &Event) {
@@ -39,7 +39,7 @@ impl FailedChecks {
     /// What failed, and every check of the scenario that did not, in no order that matters.
     pub(super) fn finish(&self) -> Vec<FailedCheck> {
         let mut counts = self.counts.clone();
-        for (index, page) in self.parts.pages.iter().enumerate() {
+        for (index, page) in self.definition.pages.iter().enumerate() {
             for (nth, rule) in page.expected.rules().iter().enumerate() {
                 let expectation = match rule {
                     Rule::Soft(_) => Expectation::Soft(nth as u16),
@@ -49,7 +49,7 @@ impl FailedChecks {
             }
         }
         let unmet = |(&(index, expectation), &count): (&(u16, Expectation), &u64)| {
-            let page = &self.parts.pages[index as usize];
+            let page = &self.definition.pages[index as usize];
             let (kind, expected) = self.expected(page, expectation);
             let example = self.examples.get(&(index, expectation)).cloned().unwrap_or_default();
             FailedCheck { page: page.name.clone(), kind: kind.into(), expected, example, count }
@@ -65,7 +65,7 @@ impl FailedChecks {
             Expectation::Rule(index) => match &page.expected.rules()[index as usize] {
                 rule @ (Rule::Check(_) | Rule::Soft(_)) => ("check", rule.to_string()),
                 rule @ Rule::Extract(parameter, _) => {
-                    let name = &self.parts.parameters[*parameter as usize].name;
+                    let name = &self.definition.parameters[*parameter as usize].name;
                     ("extraction", format!("{name} = {rule}"))
                 }
             },
@@ -81,7 +81,7 @@ impl FailedChecks {
                 (Failure::RedirectElsewhere.name(), "an answer of the target itself".into())
             }
             Expectation::Row { feeder } => {
-                let file = file_name(&self.parts.feeders[usize::from(feeder)]);
+                let file = file_name(&self.definition.feeders[usize::from(feeder)]);
                 (Failure::RowsUsedUp.name(), format!("a row of {file} for every session"))
             }
             Expectation::Unsendable => (

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::event::{Event, EventKind, FailureKey, FailureSample};
 use crate::outcome::Cause;
 use crate::result::failure::{RequestFailure, Sample};
-use crate::scenario::parts::Parts;
+use crate::scenario::definition::ScenarioDefinition;
 
 /// Most pairs of page and cause; a server can answer with any status. Failures beyond are in the
 /// totals alone.
@@ -16,14 +16,14 @@ pub(crate) const SAMPLES: usize = 100;
 
 /// Counts of the window, and samples of the whole run.
 pub(super) struct Failures {
-    parts: Arc<Parts>,
+    definition: Arc<ScenarioDefinition>,
     counts: BTreeMap<FailureKey, u64>,
     samples: BTreeMap<FailureKey, Sample>,
 }
 
 impl Failures {
-    pub(super) fn new(parts: Arc<Parts>) -> Self {
-        Self { parts, counts: BTreeMap::new(), samples: BTreeMap::new() }
+    pub(super) fn new(definition: Arc<ScenarioDefinition>) -> Self {
+        Self { definition, counts: BTreeMap::new(), samples: BTreeMap::new() }
     }
 
     pub(super) fn add(&mut self, event: &Event) {
@@ -47,7 +47,7 @@ impl Failures {
     pub(super) fn finish(&self) -> Vec<RequestFailure> {
         let failure = |(key, &count): (&(u16, Option<u16>, Cause), &u64)| {
             let (page, asset, cause) = *key;
-            let page = self.parts.pages.get(usize::from(page));
+            let page = self.definition.pages.get(usize::from(page));
             let name = |asset: u16| page?.assets.get(usize::from(asset)).map(|it| it.text());
             RequestFailure {
                 page: page.map(|page| page.name.clone()).unwrap_or_default(),

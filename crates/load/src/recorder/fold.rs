@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use tidegate_stats::{CensoredHistogram, Observation};
 
-use super::cohorts::Cohorts;
 use super::event::{Batch, Event, EventKind};
 use super::failed_checks::FailedChecks;
 use super::failures::Failures;
 use super::figures::Figures;
 use super::files::Files;
+use super::groups::GroupTallies;
 use super::requests::Row;
 use super::saved::SavedSeconds;
-use super::stretches::Stretches;
+use super::subwindows::Subwindows;
 use super::sum::{IntervalSum, PendingCounts, Span};
 use crate::error::Error;
 use crate::plan::Plan;
@@ -55,11 +55,11 @@ pub(crate) struct Recorder {
     series: Vec<Point>,
     /// Seconds with histograms, for a shard.
     saved: Option<SavedSeconds>,
-    stretches: Stretches,
+    stretches: Subwindows,
     buckets: Buckets,
     failed_checks: FailedChecks,
     failures: Failures,
-    cohorts: Cohorts,
+    groups: GroupTallies,
     files: Files,
     /// Counts that are not in all sums yet.
     few: PendingCounts,
@@ -119,13 +119,13 @@ impl Recorder {
             saved: plan.shard.map(|_| SavedSeconds::default()),
             // Shards of a test need the same stretches.
             stretches: match (plan.max_sessions, plan.shard) {
-                (Some(_), None) => Stretches::growing(plan.warm_up),
-                _ => Stretches::new(plan.warm_up, plan.measure),
+                (Some(_), None) => Subwindows::growing(plan.warm_up),
+                _ => Subwindows::new(plan.warm_up, plan.measure),
             },
             buckets: Buckets::default(),
-            failed_checks: FailedChecks::new(plan.scenario.parts().clone()),
-            failures: Failures::new(plan.scenario.parts().clone()),
-            cohorts: Cohorts::new(plan.scenario.classes(), &plan.arrivals()?),
+            failed_checks: FailedChecks::new(plan.scenario.definition().clone()),
+            failures: Failures::new(plan.scenario.definition().clone()),
+            groups: GroupTallies::new(plan.scenario.classes(), &plan.arrivals()?),
             files: Files::create(plan)?,
             few: PendingCounts::default(),
             watched: watched(plan.scenario.thresholds()).cloned().collect(),
@@ -176,7 +176,7 @@ impl Recorder {
             self.window.add_rest(event);
             self.failed_checks.add(event);
             self.failures.add(event);
-            self.cohorts.add(event);
+            self.groups.add(event);
         }
         if let EventKind::Heartbeat { late } = event.kind
             && measured
@@ -187,7 +187,7 @@ impl Recorder {
             let assets = self.asset_names.get(usize::from(request.page)).zip(request.asset);
             let names = [
                 name(&self.page_names, request.page.into()),
-                name(&self.class_names, request.cohort.class.into()),
+                name(&self.class_names, request.group.class.into()),
                 assets.map_or("", |(names, asset)| name(names, asset.into())),
             ];
             self.files.request(|| Row::new(event, request, names, measured));
@@ -270,7 +270,7 @@ impl Recorder {
             let index = self.page_names.iter().position(|known| known == name)?;
             window.pages.get(index)
         };
-        let class = |name: &str| self.cohorts.classes.iter().find(|class| class.name == name);
+        let class = |name: &str| self.groups.classes.iter().find(|class| class.name == name);
         let run = (&window.totals, &window.distributions.response);
         Evaluated::of(threshold, run, page, class)
     }
@@ -408,8 +408,8 @@ impl Recorder {
                 distributions: self.window.distributions,
                 agreed: self.window.agreed,
                 pages: pages.collect(),
-                classes: self.cohorts.classes,
-                models: self.cohorts.models,
+                classes: self.groups.classes,
+                models: self.groups.models,
                 failed_checks: self.failed_checks.finish(),
                 failures: self.failures.finish(),
                 statuses: self.window.statuses,

@@ -110,7 +110,7 @@ impl<'a> Row<'a> {
             },
             measured,
             class,
-            model: request.cohort.model,
+            model: request.group.model,
             asset,
         }
     }
@@ -224,14 +224,14 @@ mod tests {
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::RowAccessor;
 
-    use super::super::event::Cohort;
+    use super::super::event::SessionGroup;
     use super::super::file::RowFile;
     use super::*;
 
     fn request(session: u64) -> (Event, Request) {
         let request = Request {
             session,
-            cohort: Cohort { class: 1, model: 2 },
+            group: SessionGroup { class: 1, model: 2 },
             page: 0,
             asset: None,
             intended: Duration::from_millis(1500),

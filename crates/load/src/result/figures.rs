@@ -1,4 +1,4 @@
-//! Figures by phase, TLS negotiation, page and cohort, and failed checks.
+//! Figures by phase, TLS negotiation, page and group, and failed checks.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -99,7 +99,7 @@ pub struct PageFigures {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[expect(missing_docs, reason = "as in Totals")]
-pub struct CohortFigures {
+pub struct GroupFigures {
     pub name: String,
     pub offered: u64,
     pub sessions_returned: u64,

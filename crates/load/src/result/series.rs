@@ -1,4 +1,4 @@
-//! Figures over time: points for plots, stretches for confidence intervals.
+//! Figures over time: points for plots, subwindows for confidence intervals.
 
 use serde::{Deserialize, Serialize};
 use tidegate_stats::{CensoredHistogram, Encoded, Percentiles};
@@ -57,10 +57,10 @@ impl Point {
     }
 }
 
-/// Counts of a stretch of the measured window; confidence intervals of the figures are
-/// computed from them.
+/// Counts of one of the equal parts of the measured window, `stretches` in JSON. Confidence
+/// intervals of the figures are computed from them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Stretch {
+pub struct Subwindow {
     /// Length.
     pub length_s: f64,
     /// Sessions offered by the schedule.
@@ -95,7 +95,7 @@ pub struct Stretch {
     pub open: Option<String>,
 }
 
-impl Stretch {
+impl Subwindow {
     /// All counts.
     pub(crate) fn counts(&self) -> [u64; 10] {
         let mut counts = Self { response: String::new(), unanswered: None, open: None, ..*self };

@@ -119,7 +119,7 @@ impl Test {
     pub(crate) fn of(plan: &Plan, started_at_unix_ms: u64, arrivals: &Arrivals) -> Self {
         let rules = plan.scenario.session();
         let patience = rules.patience.mul_f64(plan.patience_factor());
-        let parts = plan.scenario.parts();
+        let parts = plan.scenario.definition();
         let think =
             |class: Option<&str>| parts.rules(class.and_then(|name| parts.class(name))).think;
         Self {

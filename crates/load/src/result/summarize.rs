@@ -5,7 +5,7 @@ use std::time::Duration;
 use tidegate_stats::{Percentiles, fewest_for_quantile};
 
 use super::shard::Test;
-use super::tally::{CohortTally, Tally};
+use super::tally::{GroupTally, Tally};
 use super::threshold_check::{few_answers, verdicts};
 use crate::client::connections::Http;
 use crate::result::driver::{Driver, DriverShard, Machine};
@@ -77,8 +77,8 @@ pub(crate) fn summarize(
         checks: tally.checks(),
         failures: tally.failures(),
         responses_by_status: tally.statuses.clone(),
-        classes: tally.classes.iter().map(CohortTally::figures).collect(),
-        models: tally.models.iter().map(CohortTally::figures).collect(),
+        classes: tally.classes.iter().map(GroupTally::figures).collect(),
+        models: tally.models.iter().map(GroupTally::figures).collect(),
         driver_saturated: !driver.saturated_because.is_empty(),
         driver,
         series,

@@ -9,9 +9,9 @@ use super::arrival_entry::ArrivalEntry;
 use super::driver::{Driver, DriverShard, Machine};
 use super::failure::RequestFailure;
 use super::figures::{
-    AddressFigures, CheckFigures, CohortFigures, FailedCheck, Negotiated, PageFigures, Phases,
+    AddressFigures, CheckFigures, FailedCheck, GroupFigures, Negotiated, PageFigures, Phases,
 };
-use super::series::{Point, Stretch};
+use super::series::{Point, Subwindow};
 use super::shard::ShardResult;
 use super::threshold_result::{Aborted, ThresholdResult};
 use super::totals::Totals;
@@ -142,11 +142,11 @@ pub struct Summary {
     pub pages: BTreeMap<String, PageFigures>,
     /// Figures by class of customers, in the scenario's order; empty for a single class.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub classes: Vec<CohortFigures>,
+    pub classes: Vec<GroupFigures>,
     /// Figures by entry of the arrivals, named by model and schedule; empty for a single
     /// entry.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub models: Vec<CohortFigures>,
+    pub models: Vec<GroupFigures>,
     /// Failed checks of responses, the most frequent first.
     #[serde(default, rename = "unmet")]
     pub failed_checks: Vec<FailedCheck>,
@@ -168,7 +168,7 @@ pub struct Summary {
     pub series: Vec<Point>,
     /// The measured window in at most 32 equal stretches of at least a tenth of a second; the
     /// last may be shorter.
-    pub stretches: Vec<Stretch>,
+    pub stretches: Vec<Subwindow>,
     /// Outcomes of the scenario's thresholds.
     #[serde(default)]
     pub thresholds: Vec<ThresholdResult>,

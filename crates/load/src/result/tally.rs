@@ -12,9 +12,9 @@ use crate::result::assets::AssetTally;
 use crate::result::counted::{Counted, counted};
 use crate::result::failure::RequestFailure;
 use crate::result::figures::{
-    AddressFigures, CheckFigures, CohortFigures, FailedCheck, Negotiated, PageFigures, Phases,
+    AddressFigures, CheckFigures, FailedCheck, GroupFigures, Negotiated, PageFigures, Phases,
 };
-use crate::result::series::Stretch;
+use crate::result::series::Subwindow;
 use crate::result::totals::Totals;
 
 /// Counts and histograms of the measured window.
@@ -28,15 +28,15 @@ pub(crate) struct Tally {
     /// By name; only requested pages.
     pub(crate) pages: BTreeMap<String, PageTally>,
     /// In the scenario's order; empty for a single class.
-    pub(crate) classes: Vec<CohortTally>,
+    pub(crate) classes: Vec<GroupTally>,
     /// In the order of the arrivals; empty for a single entry.
-    pub(crate) models: Vec<CohortTally>,
+    pub(crate) models: Vec<GroupTally>,
     #[serde(rename = "unmet")]
     pub(crate) failed_checks: Vec<FailedCheck>,
     pub(crate) failures: Vec<RequestFailure>,
     /// Responses by status.
     pub(crate) statuses: BTreeMap<u16, u64>,
-    pub(crate) stretches: Vec<Stretch>,
+    pub(crate) stretches: Vec<Subwindow>,
     /// In the order of the first shard.
     pub(crate) addresses: Vec<AddressFigures>,
 }
@@ -73,7 +73,7 @@ counted! {
 
 /// Counts of a class of customers, or of an entry of the arrivals.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct CohortTally {
+pub(crate) struct GroupTally {
     pub(crate) name: String,
     pub(crate) totals: Totals,
     pub(crate) response: CensoredHistogram,
@@ -106,8 +106,8 @@ impl Tally {
             all[1] += resumed;
         }
         Counted::merge(&mut self.pages, &pages);
-        merge_cohorts(&mut self.classes, classes).ok_or("has other classes of customers")?;
-        merge_cohorts(&mut self.models, models).ok_or("has other arrivals")?;
+        merge_groups(&mut self.classes, classes).ok_or("has other classes of customers")?;
+        merge_groups(&mut self.models, models).ok_or("has other arrivals")?;
         failed_checks
             .into_iter()
             .for_each(|failed_checks| add_failed_check(&mut self.failed_checks, failed_checks));
@@ -134,13 +134,13 @@ impl Tally {
         } = self;
         let whole = [totals.most(), distributions.most(), pages.most(), statuses.most()];
         let agreed = agreed.iter().flat_map(|(_, counts)| *counts);
-        let cohorts = classes.iter().chain(models);
-        let cohorts = cohorts.flat_map(|it| [it.totals.most(), it.response.count()]);
+        let groups = classes.iter().chain(models);
+        let groups = groups.flat_map(|it| [it.totals.most(), it.response.count()]);
         let failed_checks = failed_checks.iter().map(|it| it.count);
         let failures = failures.iter().map(|it| it.count);
-        let stretches = stretches.iter().flat_map(Stretch::counts);
+        let stretches = stretches.iter().flat_map(Subwindow::counts);
         let addresses = addresses.iter().flat_map(|it| [it.connections, it.passed_over]);
-        let all = whole.into_iter().chain(agreed).chain(cohorts).chain(failed_checks);
+        let all = whole.into_iter().chain(agreed).chain(groups).chain(failed_checks);
         all.chain(failures).chain(stretches).chain(addresses).max().unwrap_or_default()
     }
 
@@ -230,15 +230,15 @@ impl PageTally {
     }
 }
 
-impl CohortTally {
+impl GroupTally {
     pub(crate) fn new(name: String) -> Self {
         Self { name, totals: Totals::default(), response: CensoredHistogram::default() }
     }
 
     /// The figures.
-    pub(crate) fn figures(&self) -> CohortFigures {
+    pub(crate) fn figures(&self) -> GroupFigures {
         let totals = self.totals.clone();
-        CohortFigures {
+        GroupFigures {
             name: self.name.clone(),
             offered: totals.offered,
             sessions_returned: totals.sessions_returned,
@@ -262,8 +262,8 @@ impl CohortTally {
     }
 }
 
-/// `None` if they are not the same cohorts.
-fn merge_cohorts(mine: &mut [CohortTally], theirs: Vec<CohortTally>) -> Option<()> {
+/// `None` if they are not the same groups.
+fn merge_groups(mine: &mut [GroupTally], theirs: Vec<GroupTally>) -> Option<()> {
     if !mine.iter().map(|group| &group.name).eq(theirs.iter().map(|group| &group.name)) {
         return None;
     }
@@ -317,7 +317,7 @@ fn add_address(all: &mut Vec<AddressFigures>, new: AddressFigures) {
 }
 
 /// All shards have the same stretches; a shard whose customers have all left has fewer.
-fn merge_stretches(mine: &mut Vec<Stretch>, theirs: Vec<Stretch>) -> Result<(), String> {
+fn merge_stretches(mine: &mut Vec<Subwindow>, theirs: Vec<Subwindow>) -> Result<(), String> {
     for (index, stretch) in theirs.into_iter().enumerate() {
         match mine.get_mut(index) {
             Some(mine) => mine.merge(&stretch).ok_or("has a stretch without a histogram")?,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tidegate_stats::{CensoredHistogram, fewest_for_quantile};
 
 use super::counted::Counted;
-use super::tally::{CohortTally, PageTally, Tally};
+use super::tally::{GroupTally, PageTally, Tally};
 use super::threshold_result::{Aborted, FewAnswers, ThresholdResult};
 use super::totals::{Totals, share};
 use crate::scenario::thresholds::{Figure, Scope, Threshold};
@@ -25,7 +25,7 @@ impl<'t> Evaluated<'t> {
         threshold: &Threshold,
         run: (&'t Totals, &'t CensoredHistogram),
         page: impl FnOnce(&str) -> Option<&'t PageTally>,
-        class: impl FnOnce(&str) -> Option<&'t CohortTally>,
+        class: impl FnOnce(&str) -> Option<&'t GroupTally>,
     ) -> Self {
         let borrowed = |totals, response| Self {
             totals: Cow::Borrowed(totals),
@@ -248,7 +248,7 @@ mod tests {
         page("Item", 50, 50, 700);
         tally.totals.responses_by_class = [("2xx".into(), 140), ("5xx".into(), 40)].into();
         tally.totals.connection_errors = 20;
-        let mut bots = CohortTally::new("bots".to_owned());
+        let mut bots = GroupTally::new("bots".to_owned());
         (bots.totals.refused, bots.totals.completed) = (3, 1);
         tally.classes.push(bots);
         tally

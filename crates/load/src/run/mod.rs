@@ -96,7 +96,7 @@ pub fn run_when(
         threads,
         shard: shard.of_thread(0, threads),
         core: None,
-        parts: plan.scenario.parts().clone(),
+        definition: plan.scenario.definition().clone(),
         sites: sites.all,
         sources: plan.sources.clone(),
         keep: plan.keep,

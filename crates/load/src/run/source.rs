@@ -12,7 +12,7 @@ use crate::arrivals::{Arrivals, Closed, Model, Schedule, Stream};
 use crate::client::connections::KeepAlive;
 use crate::outcome::{Failure, Outcome};
 use crate::plan::shard::ThreadShard;
-use crate::recorder::event::Cohort;
+use crate::recorder::event::SessionGroup;
 use crate::rng::Rng;
 use crate::session::context::{Arrived, Entry, ThreadContext};
 use crate::session::customer::{Customer, RETURNED};
@@ -50,10 +50,10 @@ pub(crate) fn start(context: &Rc<ThreadContext>, arrivals: &Arrivals) -> Sources
     let shard = context.shard;
     let models = arrivals.models().iter().zip(arrivals.classes());
     for (index, (model, class)) in models.enumerate() {
-        let class = class.as_ref().and_then(|name| context.parts.class(name));
+        let class = class.as_ref().and_then(|name| context.definition.class(name));
         let entry = Entry { model: index as u8, class };
         let seed = context.seed_of_model(index);
-        let numbers = Numbers::of_model(index, arrivals.models().len());
+        let numbers = SessionNumbers::of_model(index, arrivals.models().len());
         let arriving = |schedule| numbers.arriving(schedule, shard, seed);
         match model {
             Model::PartlyOpen(schedule) => {
@@ -63,7 +63,7 @@ pub(crate) fn start(context: &Rc<ThreadContext>, arrivals: &Arrivals) -> Sources
                 sources.spawn(open(context.clone(), arriving(schedule), 1, entry));
             }
             Model::Closed(model) => {
-                let think = model.think.unwrap_or(context.parts.rules(class).think);
+                let think = model.think.unwrap_or(context.definition.rules(class).think);
                 let think = think.mul_f64(context.time_scale);
                 for (customer, first) in firsts(shard, model, think) {
                     let rng = Rng::seed_from_u64(seed ^ (customer + 1).wrapping_mul(CUSTOMERS));
@@ -76,16 +76,16 @@ pub(crate) fn start(context: &Rc<ThreadContext>, arrivals: &Arrivals) -> Sources
     sources
 }
 
-/// Numbers of sessions in the whole test: each source gives its own, in order,
+/// SessionNumbers of sessions in the whole test: each source gives its own, in order,
 /// whatever the others do. They decide what a session does, so it is the same
 /// however many drivers and threads shard the test.
 #[derive(Clone, Copy, Debug)]
-struct Numbers {
+struct SessionNumbers {
     next: u64,
     step: u64,
 }
 
-impl Numbers {
+impl SessionNumbers {
     /// The numbers of one of several models.
     fn of_model(index: usize, models: usize) -> Self {
         Self { next: index as u64, step: models as u64 }
@@ -116,7 +116,7 @@ impl Numbers {
 
 /// Sessions that arrive by a schedule.
 struct Arriving {
-    numbers: Numbers,
+    numbers: SessionNumbers,
     stream: Stream,
 }
 
@@ -137,8 +137,8 @@ async fn open(context: Rc<ThreadContext>, arriving: Arriving, max_requests: u32,
         match context.arrive(arrival, session, entry) {
             Arrived::Enough => return,
             Arrived::Full => {}
-            Arrived::Session(cohort) => {
-                let visits = Visits::new(context.clone(), session, cohort);
+            Arrived::Session(group) => {
+                let visits = CustomerSessions::new(context.clone(), session, group);
                 spawn_local(visits.run(arrival, max_requests));
             }
         }
@@ -151,17 +151,17 @@ async fn open(context: Rc<ThreadContext>, arriving: Arriving, max_requests: u32,
 }
 
 /// The sessions of one customer: the first, and those after a return.
-struct Visits {
+struct CustomerSessions {
     context: Rc<ThreadContext>,
-    cohort: Cohort,
+    group: SessionGroup,
     first: u64,
     /// Sessions so far.
     count: u32,
 }
 
-impl Visits {
-    fn new(context: Rc<ThreadContext>, first: u64, cohort: Cohort) -> Self {
-        Self { context, cohort, first, count: 0 }
+impl CustomerSessions {
+    fn new(context: Rc<ThreadContext>, first: u64, group: SessionGroup) -> Self {
+        Self { context, group, first, count: 0 }
     }
 
     /// The next session.
@@ -177,15 +177,15 @@ impl Visits {
         let context = self.context.clone();
         // The session borrows the customer and is boxed: otherwise both would be stored in
         // the task twice.
-        let mut customer = Customer::new(context, number, self.cohort, max_requests, kept);
+        let mut customer = Customer::new(context, number, self.group, max_requests, kept);
         let left = Box::pin(customer.run(intended)).await;
-        self.context.leave(self.cohort);
+        self.context.leave(self.group);
         left
     }
 
     /// When the customer returns after the last session, if they do.
     fn returns(&self, outcome: Outcome) -> Option<Instant> {
-        let rules = self.context.parts.rules(Some(self.cohort.class));
+        let rules = self.context.definition.rules(Some(self.group.class));
         let mean = rules.impatience.back_off(self.count)?;
         if !outcome.allows_return() {
             return None;
@@ -193,7 +193,7 @@ impl Visits {
         let seed = self.context.seed_of(self.first) ^ u64::from(self.count).wrapping_mul(AWAY);
         let away = self.context.think(mean, f64::MAX, &mut Rng::seed_from_u64(seed));
         let at = Instant::now().checked_add(away).filter(|at| *at < self.context.end)?;
-        self.context.go_away(self.cohort).then_some(at)
+        self.context.go_away(self.group).then_some(at)
     }
 
     async fn run(mut self, arrival: Instant, max_requests: u32) {
@@ -201,7 +201,7 @@ impl Visits {
         while let Some(at) = self.returns(left.outcome) {
             self.context.timers.at(at).await;
             let kept = left.anew(&self.context);
-            if !self.context.come_back(at, self.cohort) {
+            if !self.context.come_back(at, self.group) {
                 return;
             }
             left = self.session(at, max_requests, kept).await;
@@ -227,11 +227,11 @@ async fn closed(
     context: Rc<ThreadContext>,
     model: Closed,
     first: Duration,
-    mut numbers: Numbers,
+    mut numbers: SessionNumbers,
     entry: Entry,
     mut rng: Rng,
 ) {
-    let rules = *context.parts.rules(entry.class);
+    let rules = *context.definition.rules(entry.class);
     let think = model.think.unwrap_or(rules.think);
     let Some(mut intended) = context.instant(first) else { return };
     let mut kept = ReturningState::default();
@@ -241,8 +241,8 @@ async fn closed(
         match context.arrive(intended, session, entry) {
             // The limit in flight is that of the load generator and is reported as such.
             Arrived::Enough | Arrived::Full => break,
-            Arrived::Session(cohort) => {
-                let mut visits = Visits::new(context.clone(), session, cohort);
+            Arrived::Session(group) => {
+                let mut visits = CustomerSessions::new(context.clone(), session, group);
                 let mut left = visits.session(intended, u32::MAX, kept).await;
                 while let Some(at) = visits.returns(left.outcome) {
                     left.kept.rest_until(&context, at).await;
@@ -250,15 +250,15 @@ async fn closed(
                         KeepAlive::Customer => left.kept,
                         _ => left.anew(&context),
                     };
-                    if !context.come_back(at, cohort) {
+                    if !context.come_back(at, group) {
                         return anew.finish(&context);
                     }
                     left = visits.session(at, u32::MAX, anew).await;
                 }
                 kept = left.kept;
                 if left.outcome == Outcome::Failed(Failure::RowsUsedUp) {
-                    // Numbers rise: all further sessions would fail, at once.
-                    context.counts.rows_are_used_up();
+                    // SessionNumbers rise: all further sessions would fail, at once.
+                    context.counts.set_rows_used_up();
                     break;
                 }
             }
@@ -285,7 +285,7 @@ mod tests {
     fn sessions(models: &[Model], shard: ThreadShard, most: u64) -> BTreeMap<u64, (Duration, u64)> {
         let mut all = BTreeMap::new();
         for (index, model) in models.iter().enumerate() {
-            let numbers = Numbers::of_model(index, models.len());
+            let numbers = SessionNumbers::of_model(index, models.len());
             match model {
                 Model::PartlyOpen(schedule) | Model::Open(schedule) => {
                     let first = shard.of_first(most) as usize;

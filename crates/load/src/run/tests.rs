@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::arrivals::{Arrivals, Model, Process, Rate, Schedule};
-use crate::recorder::event::{Cohort, EventKind};
+use crate::recorder::event::{EventKind, SessionGroup};
 use crate::result::driver::Machine;
 use crate::scenario::Scenario;
 
@@ -15,7 +15,7 @@ fn run_of(schedule: &Schedule, seed: u64) -> Summary {
     (plan.warm_up, plan.measure) = (Duration::from_secs(10), Duration::from_secs(60));
     let until = plan.warm_up + plan.measure;
     let within = schedule.stream(0, 1, seed).take_while(|at| *at < until);
-    let kind = EventKind::Offered { cohort: Cohort::default() };
+    let kind = EventKind::Offered { group: SessionGroup::default() };
     let events = within.map(|at| Event { at, kind }).collect();
     let mut recorder = Recorder::new(&plan, 1).unwrap();
     recorder.add(&Batch { events, until, last: true, ..Batch::default() });

@@ -23,7 +23,7 @@ use crate::outcome::Outcome;
 use crate::plan::Stop;
 use crate::plan::shard::ThreadShard;
 use crate::recorder::event::{Batch, Event, EventKind, Request};
-use crate::scenario::parts::Parts;
+use crate::scenario::definition::ScenarioDefinition;
 use crate::session::context::{Buffers, SessionCounts, Site, ThreadContext};
 use crate::session::event_log::EventLog;
 use crate::session::in_flight::{InFlight, OpenPage};
@@ -44,7 +44,7 @@ pub(crate) struct Assignment {
     /// The thread's shard of the test.
     pub(crate) shard: ThreadShard,
     pub(crate) core: Option<usize>,
-    pub(crate) parts: Arc<Parts>,
+    pub(crate) definition: Arc<ScenarioDefinition>,
     /// The target, and the other hosts of the scenario.
     pub(crate) sites: Vec<RunSite>,
     pub(crate) sources: Sources,
@@ -85,9 +85,9 @@ impl Assignment {
         let headers: Vec<String> = self.sites.iter().map(|site| headers(&site.target)).collect();
         let origins: Vec<String> =
             self.sites.iter().map(|site| site.target.origin.clone()).collect();
-        let fixed = FixedRequests::new(&self.parts, &origins, &headers);
+        let fixed = FixedRequests::new(&self.definition, &origins, &headers);
         let seed = (self.seed ^ self.shard.first as u64).wrapping_mul(SCHEDULE);
-        let classes = &self.parts.classes;
+        let classes = &self.definition.classes;
         let site = |(site, headers): (RunSite, String)| {
             // Threads and drivers begin with different addresses.
             let addresses = Addresses::new(&site.addresses, &self.sources, self.shard.first);
@@ -103,7 +103,7 @@ impl Assignment {
                 .collect(),
             counts: SessionCounts::new(classes.len() * self.arrivals.models().len()),
             fixed,
-            parts: self.parts,
+            definition: self.definition,
             timers,
             buffers: Buffers::default(),
             last_head: LastHead::default(),
@@ -175,8 +175,8 @@ async fn drive(
         if now >= end || stop.is_stopped() || over {
             // An instant within the window, even if the loop is late.
             let ended = now.min(end);
-            for (cohort, count) in context.cohorts() {
-                let kind = EventKind::Ended { cohort, outcome: Outcome::CutOff, admitted: true };
+            for (group, count) in context.groups() {
+                let kind = EventKind::Ended { group, outcome: Outcome::CutOff, admitted: true };
                 (0..count).for_each(|_| context.record_at(ended, kind));
             }
             context.open_pages.each(|OpenPage { page, intended }| {

@@ -338,7 +338,7 @@ mod tests {
         let answer = Answered::new(status, &headers, body.as_bytes());
         let expected = &scenario.pages()[0].expected;
         let mut found = Vec::new();
-        let name = |index| scenario.parts().parameters[index as usize].name.clone();
+        let name = |index| scenario.definition().parameters[index as usize].name.clone();
         let keep = |index, value: &str| found.push((name(index), value.into()));
         let result = expected.check(&answer, |_| panic!("a soft check"), keep);
         result.map(|()| found).map_err(|index| {

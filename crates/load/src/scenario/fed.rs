@@ -1,9 +1,9 @@
 //! Which feeders the sessions of a class use.
 
 use super::class::Class;
+use super::definition::ScenarioDefinition;
 use super::field::{FieldRule, TextPart};
 use super::page::{Body, BodySource, Page, Source};
-use super::parts::Parts;
 use crate::feeder::Feeder;
 
 /// For each class, the indices of the feeders that its pages use.
@@ -73,7 +73,7 @@ fn add(page: &Page, fields: &[(String, FieldRule)], parameters: &mut Vec<u16>) {
     }
 }
 
-impl Parts {
+impl ScenarioDefinition {
     /// The rows of a session, one for each feeder: those of feeders that the class does not use
     /// are 0. `session` is its number in the whole test.
     ///

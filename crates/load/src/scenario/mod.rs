@@ -4,6 +4,7 @@
 mod builtin;
 pub(crate) mod class;
 pub(crate) mod content;
+pub(crate) mod definition;
 mod duration;
 pub(crate) mod expected;
 pub(crate) mod fed;
@@ -15,7 +16,6 @@ mod navigation;
 mod nearest;
 mod one_page;
 pub(crate) mod page;
-pub(crate) mod parts;
 mod read;
 mod run_times;
 mod session_rules;
@@ -47,8 +47,8 @@ pub use session_rules::SessionRules;
 pub use table::{Form, Move, Table};
 pub use template::{Parameter, Template};
 
+use definition::ScenarioDefinition;
 use length::Sessions;
-use parts::Parts;
 use thresholds::Threshold;
 
 use crate::arrivals::Arrivals;
@@ -59,7 +59,7 @@ use tidegate_config::Mistakes;
 
 /// A checked scenario. A clone shares its data.
 #[derive(Clone, Debug)]
-pub struct Scenario(Arc<Parts>);
+pub struct Scenario(Arc<ScenarioDefinition>);
 
 impl Scenario {
     /// Reads a scenario; `name` is the file as the user named it, and the
@@ -188,7 +188,7 @@ impl Scenario {
         self.0.length.get_or_init(|| simulation::simulate(&self.0))
     }
 
-    pub(crate) fn parts(&self) -> &Arc<Parts> {
+    pub(crate) fn definition(&self) -> &Arc<ScenarioDefinition> {
         &self.0
     }
 }

@@ -9,9 +9,9 @@ use std::time::Duration;
 use rand::SeedableRng;
 
 use super::class::{Class, draw};
+use super::definition::ScenarioDefinition;
 use super::duration::MinimumDuration;
 use super::length::{DrawnSession, SessionLength, Sessions};
-use super::parts::Parts;
 use super::walk::{Step, Walk, exponential};
 use crate::rng::Rng;
 
@@ -23,17 +23,17 @@ const REQUESTS: u64 = 1_000_000;
 /// Requests beyond which sessions that all have as many are not walked through.
 const MANY: u32 = 1000;
 
-pub(super) fn simulate(parts: &Parts) -> Sessions {
+pub(super) fn simulate(definition: &ScenarioDefinition) -> Sessions {
     let mut rng = Rng::seed_from_u64(7);
     let (mut backs, mut total, mut think_s) = (0u64, 0u64, 0.0);
     let mut drawn: Vec<DrawnSession> = Vec::with_capacity(SESSIONS);
-    let shares = parts.classes.iter().any(|class| class.share > 0.0);
+    let shares = definition.classes.iter().any(|class| class.share > 0.0);
     while drawn.len() < SESSIONS && total < REQUESTS {
         let class = match shares {
-            true => usize::from(draw(&parts.classes, drawn.len() as u64)),
-            false => drawn.len() % parts.classes.len(),
+            true => usize::from(draw(&definition.classes, drawn.len() as u64)),
+            false => drawn.len() % definition.classes.len(),
         };
-        let class = &parts.classes[class];
+        let class = &definition.classes[class];
         let requests = class.session.max_requests;
         if requests > MANY && is_endless(class) {
             let thinks = f64::from(requests - 1) * class.session.think.as_secs_f64();
@@ -55,10 +55,10 @@ pub(super) fn simulate(parts: &Parts) -> Sessions {
                 Step::Again => walk.again(),
                 Step::Back => {
                     backs += 1;
-                    walk.back(|page| parts.pages[page as usize].repeat);
+                    walk.back(|page| definition.pages[page as usize].repeat);
                 }
             }
-            let mean = mean_think(class, &walk, parts);
+            let mean = mean_think(class, &walk, definition);
             // The mean of a negative exponential that is cut at a multiple of its mean.
             think_s += mean.mul_f64(1.0 - (-class.session.think_cap).exp()).as_secs_f64();
             clock.think(mean, class.session.think_cap);
@@ -84,10 +84,10 @@ fn seconds(seconds: f64) -> Duration {
 }
 
 /// Mean think time before the request that the walk has just counted, before it is cut.
-fn mean_think(class: &Class, walk: &Walk<()>, parts: &Parts) -> Duration {
+fn mean_think(class: &Class, walk: &Walk<()>, definition: &ScenarioDefinition) -> Duration {
     let steps = class.navigation.steps();
     let step = steps.and_then(|steps| steps.get((walk.requests() as usize).checked_sub(1)?));
-    let page = parts.pages[walk.page() as usize].think;
+    let page = definition.pages[walk.page() as usize].think;
     step.and_then(|step| step.think).or(page).unwrap_or(class.session.think)
 }
 

@@ -13,7 +13,7 @@ use std::task::Poll;
 use std::time::Instant;
 
 use super::in_flight::Opened;
-use super::request::{Maker, Request};
+use super::request::{Request, RequestBuilder};
 use super::user_agent::{Borrows, PageResponse, UserAgent};
 use crate::client::connection::Connection;
 use crate::client::http::coding::Coding;
@@ -129,7 +129,7 @@ impl UserAgent {
             while self.request_one(queue, &pending[0]).await {}
             return;
         }
-        let most = usize::from(self.context.parts.connections.parallel).min(pending.len());
+        let most = usize::from(self.context.definition.connections.parallel).min(pending.len());
         while self.further.len() + 1 < most {
             let further = self.another(None, Borrows::No);
             self.further.push(further);
@@ -162,7 +162,7 @@ impl UserAgent {
     fn another(&self, connection: Option<Connection>, borrows: Borrows) -> Self {
         let tickets = self.tickets.clone();
         let mut agent =
-            Self::new(self.context.clone(), self.cohort, self.session, tickets, connection);
+            Self::new(self.context.clone(), self.group, self.session, tickets, connection);
         agent.host = self.host;
         agent.cookies = self.cookies.clone();
         agent.admitted = true;
@@ -184,7 +184,7 @@ impl UserAgent {
         let intended = self.context.since_start(begun);
         let page = asset.request.page;
         self.asset = Some(asset.index);
-        let sent = RecordedRequest::begun(self.session, self.cohort, page, intended);
+        let sent = RecordedRequest::begun(self.session, self.group, page, intended);
         let asset_index = Some(asset.index);
         pending.request.set(Some(requests.open(RecordedRequest { asset: asset_index, ..sent })));
         let result = self.follow(&asset.request, begun, None, &pending.stage.0).await;
@@ -234,12 +234,12 @@ fn key(request: &Request) -> u64 {
     hasher.finish()
 }
 
-impl Maker<'_> {
+impl RequestBuilder<'_> {
     /// The request for an asset of a page; `None` if a value that it needs was never seen.
     pub(super) fn asset(&mut self, page: u16, asset: usize) -> Option<Request> {
-        let template = &self.parts.pages[page as usize].assets[asset];
+        let template = &self.definition.pages[page as usize].assets[asset];
         let path = self.fill(template, None)?;
-        let rules = &self.parts.pages[page as usize];
+        let rules = &self.definition.pages[page as usize];
         let mut request = Request::new(page, Method::Get, rules.host, path);
         for field in rules.credentials() {
             request.headers.push(self.header(field).ok()?);

@@ -16,15 +16,15 @@ use crate::client::connection::Connector;
 use crate::client::connections::{Close, KeepAlive};
 use crate::client::http::head::LastHead;
 use crate::plan::shard::ThreadShard;
-use crate::recorder::event::{Cohort, EventKind, Expectation, Request};
+use crate::recorder::event::{EventKind, Expectation, Request, SessionGroup};
 use crate::rng::Rng;
 use crate::scenario::class::draw;
-use crate::scenario::parts::Parts;
+use crate::scenario::definition::ScenarioDefinition;
 use crate::scenario::walk::exponential;
 
 /// What the customers of a thread share.
 pub(crate) struct ThreadContext {
-    pub(crate) parts: Arc<Parts>,
+    pub(crate) definition: Arc<ScenarioDefinition>,
     /// The target, and the other hosts of the scenario.
     pub(crate) sites: Vec<Site>,
     /// `https://host[:port]` of each.
@@ -70,7 +70,7 @@ pub(crate) struct Site {
 pub(crate) struct SessionCounts {
     /// Sessions offered so far.
     offered: Cell<u64>,
-    /// Sessions in flight by cohort, see [`ThreadContext::count_of`].
+    /// Sessions in flight by group, see [`ThreadContext::count_of`].
     in_flight: Vec<Cell<usize>>,
     /// Customers between two sessions, who will return.
     away: Cell<usize>,
@@ -79,13 +79,13 @@ pub(crate) struct SessionCounts {
 }
 
 impl SessionCounts {
-    pub(crate) fn new(cohorts: usize) -> Self {
-        Self { in_flight: vec![Cell::new(0); cohorts], ..Self::default() }
+    pub(crate) fn new(groups: usize) -> Self {
+        Self { in_flight: vec![Cell::new(0); groups], ..Self::default() }
     }
 
-    /// Notes that a customer of the closed model leaves because the rows of a feeder are used
+    /// Records that a customer of the closed model leaves because the rows of a feeder are used
     /// up.
-    pub(crate) fn rows_are_used_up(&self) {
+    pub(crate) fn set_rows_used_up(&self) {
         self.used_up.set(true);
     }
 }
@@ -103,7 +103,7 @@ pub(crate) struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrived {
     /// A session begins; [`ThreadContext::leave`] ends it.
-    Session(Cohort),
+    Session(SessionGroup),
     /// The limit in flight is reached.
     Full,
     /// The run has had its number of sessions.
@@ -140,44 +140,46 @@ impl ThreadContext {
             return Arrived::Enough;
         }
         self.counts.offered.set(count + 1);
-        let drawn = || draw(&self.parts.classes, self.seed_of(session));
-        let cohort = Cohort { class: entry.class.unwrap_or_else(drawn), model: entry.model };
-        self.record_at(intended, EventKind::Offered { cohort });
-        if self.begin(cohort) { Arrived::Session(cohort) } else { Arrived::Full }
+        let drawn = || draw(&self.definition.classes, self.seed_of(session));
+        let group = SessionGroup { class: entry.class.unwrap_or_else(drawn), model: entry.model };
+        self.record_at(intended, EventKind::Offered { group });
+        if self.begin(group) { Arrived::Session(group) } else { Arrived::Full }
     }
 
-    fn begin(&self, cohort: Cohort) -> bool {
+    fn begin(&self, group: SessionGroup) -> bool {
         if self.in_flight() >= self.max_in_flight {
-            self.record(EventKind::NotStarted { cohort });
+            self.record(EventKind::NotStarted { group });
             return false;
         }
-        self.record(EventKind::Started { cohort });
-        let count = self.count_of(cohort);
+        self.record(EventKind::Started { group });
+        let count = self.count_of(group);
         count.set(count.get() + 1);
         true
     }
 
-    /// Sessions in flight of a cohort.
-    fn count_of(&self, cohort: Cohort) -> &Cell<usize> {
-        let classes = self.parts.classes.len();
-        &self.counts.in_flight[usize::from(cohort.model) * classes + usize::from(cohort.class)]
+    /// Sessions in flight of a group.
+    fn count_of(&self, group: SessionGroup) -> &Cell<usize> {
+        let classes = self.definition.classes.len();
+        &self.counts.in_flight[usize::from(group.model) * classes + usize::from(group.class)]
     }
 
-    /// All cohorts with sessions in flight, and their number.
-    pub(crate) fn cohorts(&self) -> impl Iterator<Item = (Cohort, usize)> {
-        let classes = self.parts.classes.len();
-        let cohort =
-            move |index| Cohort { class: (index % classes) as u8, model: (index / classes) as u8 };
+    /// All groups with sessions in flight, and their number.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = (SessionGroup, usize)> {
+        let classes = self.definition.classes.len();
+        let group = move |index| SessionGroup {
+            class: (index % classes) as u8,
+            model: (index / classes) as u8,
+        };
         let all = self.counts.in_flight.iter().enumerate();
-        all.map(move |(index, count)| (cohort(index), count.get())).filter(|(_, count)| *count > 0)
+        all.map(move |(index, count)| (group(index), count.get())).filter(|(_, count)| *count > 0)
     }
 
     /// Registers a customer who will return later. Returns false if too many are away: the
     /// return is then counted as not started.
-    pub(crate) fn go_away(&self, cohort: Cohort) -> bool {
+    pub(crate) fn go_away(&self, group: SessionGroup) -> bool {
         if self.counts.away.get() >= self.max_in_flight {
-            self.record(EventKind::Returned { cohort });
-            self.record(EventKind::NotStarted { cohort });
+            self.record(EventKind::Returned { group });
+            self.record(EventKind::NotStarted { group });
             return false;
         }
         self.counts.away.set(self.counts.away.get() + 1);
@@ -185,10 +187,10 @@ impl ThreadContext {
     }
 
     /// Begins the session of a returning customer.
-    pub(crate) fn come_back(&self, intended: Instant, cohort: Cohort) -> bool {
+    pub(crate) fn come_back(&self, intended: Instant, group: SessionGroup) -> bool {
         self.counts.away.set(self.counts.away.get() - 1);
-        self.record_at(intended, EventKind::Returned { cohort });
-        self.begin(cohort)
+        self.record_at(intended, EventKind::Returned { group });
+        self.begin(group)
     }
 
     /// The seed of a session.
@@ -227,8 +229,8 @@ impl ThreadContext {
     }
 
     /// Counts the end of a session.
-    pub(crate) fn leave(&self, cohort: Cohort) {
-        let count = self.count_of(cohort);
+    pub(crate) fn leave(&self, group: SessionGroup) {
+        let count = self.count_of(group);
         count.set(count.get() - 1);
     }
 

@@ -12,13 +12,13 @@ use super::context::ThreadContext;
 use super::in_flight::OpenPage;
 use super::last_used::LastUsed;
 use super::place::Place;
-use super::request::{Identity, Maker, NotMade, Origin, Request};
+use super::request::{Identity, NotMade, Origin, Request, RequestBuilder};
 use super::returning::{Departure, ReturningState, finish};
 use super::user_agent::UserAgent;
 use crate::client::connections::KeepAlive;
 use crate::html;
 use crate::outcome::{Failure, Outcome};
-use crate::recorder::event::{Cohort, EventKind, Expectation, Fallback};
+use crate::recorder::event::{EventKind, Expectation, Fallback, SessionGroup};
 use crate::rng::Rng;
 use crate::scenario::class::Class;
 use crate::scenario::expected::excerpt;
@@ -45,7 +45,7 @@ impl Customer {
     pub(crate) fn new(
         context: Rc<ThreadContext>,
         session: u64,
-        cohort: Cohort,
+        group: SessionGroup,
         max_requests: u32,
         kept: ReturningState,
     ) -> Self {
@@ -53,16 +53,16 @@ impl Customer {
         let drawn = rng.random_range(1..=context.customers);
         let customer = kept.customer.unwrap_or(drawn);
         let identity = Identity { customer, session, request: 0, run: context.run };
-        let rules = &context.parts.classes[usize::from(cohort.class)];
+        let rules = &context.definition.classes[usize::from(group.class)];
         let (start, most) = (rules.start, rules.session.max_requests);
         let tickets = kept.tickets.unwrap_or_else(|| context.sites[0].connector.first_tickets());
         // A customer who returns is the same person.
         let (first, seed) = (session % RETURNED, context.seed_of(session % RETURNED));
-        let (rows, used_up) = match context.parts.rows(cohort.class, first, seed) {
+        let (rows, used_up) = match context.definition.rows(group.class, first, seed) {
             Ok(rows) => (rows, None),
             Err(feeder) => (Box::default(), Some(feeder)),
         };
-        let mut agent = UserAgent::new(context, cohort, session, tickets, kept.connection);
+        let mut agent = UserAgent::new(context, group, session, tickets, kept.connection);
         agent.others = kept.others;
         Self {
             agent,
@@ -84,8 +84,8 @@ impl Customer {
         let agent = &mut self.agent;
         agent.line.ends(outcome);
         agent.further.iter_mut().for_each(|agent| agent.line.ends(outcome));
-        let (cohort, admitted) = (agent.cohort, agent.admitted);
-        agent.context.record(EventKind::Ended { cohort, outcome, admitted });
+        let (group, admitted) = (agent.group, agent.admitted);
+        agent.context.record(EventKind::Ended { group, outcome, admitted });
         agent.go_to_host(0);
         // The connection of an abandoned or failed request was reset already.
         let (mut kept, connection) = (ReturningState::default(), agent.connection.take());
@@ -138,8 +138,8 @@ impl Customer {
         arrived_ms: u32,
     ) -> Result<Instant, Outcome> {
         let context = self.agent.context.clone();
-        let parts = context.parts.clone();
-        let class = &parts.classes[usize::from(self.agent.cohort.class)];
+        let definition = context.definition.clone();
+        let class = &definition.classes[usize::from(self.agent.group.class)];
         loop {
             let Some(request) = self.walk.current().cloned() else {
                 return Err(Outcome::Failed(Failure::Other));
@@ -148,10 +148,10 @@ impl Customer {
             // the next request needs it.
             let next = self.walk.step(&class.navigation, self.max_requests, &mut self.rng);
             let keep = match next {
-                Some(Step::Visit(page)) => parts.pages[page as usize].reads_last_page(),
+                Some(Step::Visit(page)) => definition.pages[page as usize].reads_last_page(),
                 _ => false,
             };
-            let keep = keep || parts.pages[request.page as usize].expected.reads_body();
+            let keep = keep || definition.pages[request.page as usize].expected.reads_body();
             let mut body = if keep { context.buffers.take() } else { Vec::new() };
             let kept = keep.then_some(&mut body);
             let visited = self.visit(&request, intended, kept).await;
@@ -184,7 +184,7 @@ impl Customer {
     ) -> Result<(Instant, Option<Place>), Outcome> {
         let context = self.agent.context.clone();
         let page = request.page;
-        if context.parts.pages[page as usize].assets.is_empty() {
+        if context.definition.pages[page as usize].assets.is_empty() {
             let mut reloads = self.class().session.impatience.reloads();
             let visited =
                 self.agent.visit(request, intended, keep, &mut self.last, &mut reloads).await?;
@@ -222,8 +222,8 @@ impl Customer {
                 Ok(ended) => return Ok((ended, visited.base)),
                 Err(Outcome::Abandoned(_)) if reloads > 0 => {
                     reloads -= 1;
-                    let cohort = self.agent.cohort;
-                    self.agent.context.record(EventKind::Reloaded { cohort });
+                    let group = self.agent.group;
+                    self.agent.context.record(EventKind::Reloaded { group });
                     keep.iter_mut().for_each(|kept| kept.clear());
                     from = Instant::now();
                 }
@@ -237,7 +237,7 @@ impl Customer {
         let context = self.agent.context.clone();
         let mut assets = Vec::new();
         for (index, fixed) in context.fixed.assets(page).iter().enumerate() {
-            let made = || self.maker(&context).asset(page, index).map(Rc::new);
+            let made = || self.builder(&context).asset(page, index).map(Rc::new);
             let request = fixed.clone().or_else(made);
             match request {
                 Some(request) if self.agent.has(&request) => {}
@@ -266,7 +266,7 @@ impl Customer {
     /// There is no next request: the session ends.
     fn go(&mut self, step: Step, body: &[u8], base: &Place) -> Result<(), Outcome> {
         let context = self.agent.context.clone();
-        let may_repeat = |page: u16| context.parts.pages[page as usize].repeat;
+        let may_repeat = |page: u16| context.definition.pages[page as usize].repeat;
         match step {
             Step::Visit(page) => {
                 if self.go_to(page, body, base)? {
@@ -275,7 +275,7 @@ impl Customer {
                 if self.class().navigation.steps().is_some() {
                     return Err(self.not_offered(page, body));
                 }
-                if let Some(via) = context.parts.pages[page as usize].via
+                if let Some(via) = context.definition.pages[page as usize].via
                     && self.go_to(via, body, base)?
                 {
                     context.record(EventKind::Fallback(Fallback::Via));
@@ -321,7 +321,7 @@ impl Customer {
 
     fn not_offered(&self, page: u16, body: &[u8]) -> Outcome {
         let context = &self.agent.context;
-        let follows = context.parts.pages[page as usize].reads_last_page();
+        let follows = context.definition.pages[page as usize].reads_last_page();
         context.check_failed(page, Expectation::NotOffered, || match follows {
             true => offers(body),
             false => "a value that no page has provided yet".to_owned(),
@@ -331,7 +331,7 @@ impl Customer {
 
     fn rows_used_up(&self, feeder: u8) -> Outcome {
         let context = &self.agent.context;
-        let rows = context.parts.feeders[usize::from(feeder)].rows.len();
+        let rows = context.definition.feeders[usize::from(feeder)].rows.len();
         let found = || format!("its rows, {rows} in all, are used up");
         context.check_failed(self.class().start, Expectation::Row { feeder }, found);
         Outcome::Failed(Failure::RowsUsedUp)
@@ -354,13 +354,13 @@ impl Customer {
             return Ok((request, Origin::Offered));
         }
         self.identity.request = self.walk.requests();
-        let made = self.maker(&context).make(page, body, base);
+        let made = self.builder(&context).make(page, body, base);
         made.map(|(request, origin)| (Rc::new(request), origin))
     }
 
-    fn maker<'a>(&'a mut self, context: &'a ThreadContext) -> Maker<'a> {
-        Maker {
-            parts: &context.parts,
+    fn builder<'a>(&'a mut self, context: &'a ThreadContext) -> RequestBuilder<'a> {
+        RequestBuilder {
+            definition: &context.definition,
             origins: &context.origins,
             identity: &self.identity,
             last: &mut self.last,
@@ -381,12 +381,12 @@ impl Customer {
     /// Draws the think time before the next page.
     fn think(&mut self) -> Duration {
         let context = self.agent.context.clone();
-        let class = &context.parts.classes[usize::from(self.agent.cohort.class)];
+        let class = &context.definition.classes[usize::from(self.agent.group.class)];
         let steps = class.navigation.steps();
         // The walk has counted the next request already.
         let step =
             steps.and_then(|steps| steps.get((self.walk.requests() as usize).checked_sub(1)?));
-        let page = context.parts.pages[self.walk.page() as usize].think;
+        let page = context.definition.pages[self.walk.page() as usize].think;
         let mean = step.and_then(|step| step.think).or(page).unwrap_or(class.session.think);
         context.think(mean, class.session.think_cap, &mut self.rng)
     }

@@ -10,10 +10,10 @@ use super::cookies::Cookies;
 use super::last_used::LastUsed;
 use super::payload::Payload;
 use super::place::Place;
-use super::request::{Identity, Maker, Request};
+use super::request::{Identity, Request, RequestBuilder};
 use crate::rng::Rng;
+use crate::scenario::definition::ScenarioDefinition;
 use crate::scenario::page::{COOKIE, Method, Page, is_credential, is_literal};
-use crate::scenario::parts::Parts;
 use crate::scenario::template::Template;
 
 /// Requests that are always the same, by page: encoded once per thread.
@@ -27,29 +27,35 @@ pub(crate) struct FixedRequests {
 impl FixedRequests {
     /// `common` are the header fields that every request to a host has, `origins` the hosts'
     /// `https://host[:port]`.
-    pub(crate) fn new(parts: &Parts, origins: &[String], common: &[String]) -> Self {
+    pub(crate) fn new(
+        definition: &ScenarioDefinition,
+        origins: &[String],
+        common: &[String],
+    ) -> Self {
         let nobody = Identity { customer: 0, session: 0, request: 0, run: 0 };
-        let made = |make: &dyn Fn(&mut Maker<'_>) -> Option<Request>| {
-            let mut maker = Maker {
-                parts,
+        let made = |make: &dyn Fn(&mut RequestBuilder<'_>) -> Option<Request>| {
+            let mut builder = RequestBuilder {
+                definition,
                 origins,
                 identity: &nobody,
                 last: &mut LastUsed::default(),
                 rng: &mut Rng::seed_from_u64(0),
             };
-            let mut request = make(&mut maker)?;
+            let mut request = make(&mut builder)?;
             let common = &common[usize::from(request.place.host)];
             request.bytes = Some(request.write(common, &Cookies::default(), ""));
             Some(Rc::new(request))
         };
         let start = Place { host: 0, path: "/".to_owned() };
         let page = |(index, page): (usize, &Page)| {
-            let make = |maker: &mut Maker<'_>| Some(maker.make(index as u16, &[], &start).ok()?.0);
+            let make = |builder: &mut RequestBuilder<'_>| {
+                Some(builder.make(index as u16, &[], &start).ok()?.0)
+            };
             page.is_fixed().then(|| made(&make))?
         };
         let asset = |page: usize, asset: usize, template: &Template| {
-            let make = |maker: &mut Maker<'_>| maker.asset(page as u16, asset);
-            let is_fixed = parts.pages[page].credentials().all(|(_, text)| is_literal(text));
+            let make = |builder: &mut RequestBuilder<'_>| builder.asset(page as u16, asset);
+            let is_fixed = definition.pages[page].credentials().all(|(_, text)| is_literal(text));
             (is_fixed && template.is_fixed()).then(|| made(&make))?
         };
         let assets = |(index, page): (usize, &Page)| {
@@ -57,8 +63,8 @@ impl FixedRequests {
             all.map(|(nth, template)| asset(index, nth, template)).collect()
         };
         Self {
-            pages: parts.pages.iter().enumerate().map(page).collect(),
-            assets: parts.pages.iter().enumerate().map(assets).collect(),
+            pages: definition.pages.iter().enumerate().map(page).collect(),
+            assets: definition.pages.iter().enumerate().map(assets).collect(),
         }
     }
 
@@ -169,7 +175,8 @@ weights = { End = 1 }
     #[test]
     fn only_constant_requests_are_kept_and_cookies_are_added_to_them() {
         let shop = Scenario::from_toml(PAGES, "shop.toml").unwrap();
-        let fixed = FixedRequests::new(shop.parts(), &[ORIGIN.to_owned()], &[COMMON.to_owned()]);
+        let fixed =
+            FixedRequests::new(shop.definition(), &[ORIGIN.to_owned()], &[COMMON.to_owned()]);
         let kept: Vec<bool> = fixed.pages.iter().map(Option::is_some).collect();
         let names: Vec<&str> = shop.pages().iter().map(|page| page.name.as_str()).collect();
         assert_eq!(names, ["Home", "Dressed", "Numbered", "Drawn", "Sent", "Linked", "Known"]);

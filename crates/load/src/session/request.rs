@@ -9,11 +9,11 @@ use super::last_used::LastUsed;
 use super::payload::Payload;
 use super::place::{LONGEST_PATH, Place, resolve};
 use super::values::{Escape, Known, rule, text, value};
-use crate::html::{self, Field, Kind};
+use crate::html::{self, Field, FieldKind};
 use crate::rng::Rng;
+use crate::scenario::definition::ScenarioDefinition;
 use crate::scenario::field::{FieldRule, TextPart};
 use crate::scenario::page::{BodySource, Method, Page, Source};
-use crate::scenario::parts::Parts;
 use crate::scenario::template::Template;
 
 /// Most bytes of a header field's value.
@@ -80,9 +80,9 @@ pub(crate) enum NotMade {
     Unsendable,
 }
 
-/// What a customer makes requests from.
-pub(crate) struct Maker<'a> {
-    pub(crate) parts: &'a Parts,
+/// Builds the requests of a customer from the last response and the values that it gave.
+pub(crate) struct RequestBuilder<'a> {
+    pub(crate) definition: &'a ScenarioDefinition,
     /// `https://host[:port]` of each host.
     pub(crate) origins: &'a [String],
     pub(crate) identity: &'a Identity,
@@ -90,7 +90,7 @@ pub(crate) struct Maker<'a> {
     pub(crate) rng: &'a mut Rng,
 }
 
-impl Maker<'_> {
+impl RequestBuilder<'_> {
     /// The request for a page after the last answer.
     ///
     /// # Errors
@@ -102,8 +102,8 @@ impl Maker<'_> {
         html: &[u8],
         base: &Place,
     ) -> Result<(Request, Origin), NotMade> {
-        let parts = self.parts;
-        let rules = &parts.pages[page as usize];
+        let definition = self.definition;
+        let rules = &definition.pages[page as usize];
         let made = match &rules.source {
             Source::Path(_) => self.by_path(page, rules),
             Source::Link(_) => self.by_link(page, rules, html, base),
@@ -147,7 +147,12 @@ impl Maker<'_> {
     }
 
     fn known(&mut self) -> Known<'_> {
-        Known { identity: self.identity, last: self.last, parts: self.parts, rng: self.rng }
+        Known {
+            identity: self.identity,
+            last: self.last,
+            definition: self.definition,
+            rng: self.rng,
+        }
     }
 
     fn by_path(&mut self, page: u16, rules: &Page) -> Option<(Request, Origin)> {
@@ -260,8 +265,8 @@ impl Maker<'_> {
         for field in &form.fields {
             let rule = rule(&rules.fields, field).or_else(|| match field.kind {
                 // Rules for the whole site never change what a page hides.
-                Kind::Hidden => None,
-                _ => rule(&self.parts.fields, field),
+                FieldKind::Hidden => None,
+                _ => rule(&self.definition.fields, field),
             });
             let rule = rule.unwrap_or(&FieldRule::Keep);
             let mut value = value(field, rule, &entries, &mut self.known())?;
@@ -272,7 +277,7 @@ impl Maker<'_> {
             }
             let file = match (rule, field.kind) {
                 (FieldRule::File(file), _) => Attached::File(file),
-                (_, Kind::File) => Attached::Empty,
+                (_, FieldKind::File) => Attached::Empty,
                 _ => Attached::Nothing,
             };
             entries.push(Entry { name: field.name.clone(), value, file });
@@ -305,15 +310,15 @@ impl Maker<'_> {
     /// Fills a template: from the last ids if `links` is set (the page follows
     /// links), else from the declared ranges first.
     pub(super) fn fill(&mut self, template: &Template, links: Option<()>) -> Option<String> {
-        let (parts, identity) = (self.parts, self.identity);
+        let (definition, identity) = (self.definition, self.identity);
         let (rng, last) = (&mut *self.rng, &mut *self.last);
         let path = template.fill(|index, path| {
-            let parameter = &parts.parameters[index as usize];
+            let parameter = &definition.parameters[index as usize];
             match parameter.name.as_str() {
                 "customer" => path.push_str(&identity.customer.to_string()),
                 "session" => path.push_str(&identity.session.to_string()),
                 "random" => path.push_str(&rng.random_range(0..1_000_000_000u32).to_string()),
-                _ => match (links, last.get(index, &parts.feeders), parameter.uniform) {
+                _ => match (links, last.get(index, &definition.feeders), parameter.uniform) {
                     (Some(()), Some(value), _) | (None, Some(value), None) => {
                         if value.is_path {
                             path.push_str(value.text);
@@ -351,13 +356,13 @@ mod tests {
         page: &str,
         html: &str,
     ) -> Option<(Request, Origin)> {
-        let parts = scenario.parts();
-        let page = parts.pages.iter().position(|known| known.name == page).unwrap() as u16;
+        let definition = scenario.definition();
+        let page = definition.pages.iter().position(|known| known.name == page).unwrap() as u16;
         let identity = Identity { customer: 42, session: 7, request: 3, run: 35 };
         let mut rng = Rng::seed_from_u64(1);
         let (origins, rng) = (&origins(), &mut rng);
-        let mut maker = Maker { parts, origins, identity: &identity, last, rng };
-        maker.make(page, html.as_bytes(), &Place { host: 0, path: "/items/3".to_owned() }).ok()
+        let mut builder = RequestBuilder { definition, origins, identity: &identity, last, rng };
+        builder.make(page, html.as_bytes(), &Place { host: 0, path: "/items/3".to_owned() }).ok()
     }
 
     fn auction() -> Scenario {
@@ -435,7 +440,7 @@ weights = { End = 1 }
 "#;
         let shop = Scenario::from_toml(text, "shop.toml").unwrap();
         let mut last = LastUsed::default();
-        let id = shop.parts().parameters.iter().position(|known| known.name == "id").unwrap();
+        let id = shop.definition().parameters.iter().position(|known| known.name == "id").unwrap();
         assert_eq!(make(&shop, &mut last, "Api", ""), None, "nothing was extracted yet");
         last.extract(id as u16, "a\"/ b\u{1}é");
         let made = |last: &mut LastUsed, page| make(&shop, last, page, "").map(|(made, _)| made);

@@ -97,7 +97,7 @@ async fn rest_with_others(
     loop {
         let closed = std::future::poll_fn(|cx| {
             let is_closed = |place: &mut &mut Option<Connection>| {
-                place.as_mut().is_some_and(|open| open.poll_rest(cx).is_ready())
+                place.as_mut().is_some_and(|open| open.poll_idle(cx).is_ready())
             };
             all.iter_mut().position(is_closed).map_or(Poll::Pending, Poll::Ready)
         });

@@ -151,7 +151,7 @@ impl ThreadContext {
         if self.debug.shows(session) {
             return Show::All;
         }
-        let rules = &self.parts.pages[usize::from(page)];
+        let rules = &self.definition.pages[usize::from(page)];
         let lacks = |cause| self.log.lacks_sample(page, asset, cause);
         let allowed = rules.allow.contains(&status) || rules.expected.allows(status);
         match status {
@@ -181,7 +181,7 @@ impl UserAgent {
     ) {
         let context = &self.context;
         if context.debug.shows(self.session) {
-            let page = &context.parts.pages[usize::from(request.page)].name;
+            let page = &context.definition.pages[usize::from(request.page)].name;
             let sample = exchanged.sample(self.site().connector.is_http2());
             context.debug.print(self.session, page, &sample, failure);
         }

@@ -24,7 +24,7 @@ use crate::client::http::coding::Coding;
 use crate::client::http::exchange::{Answer, Exchange, Seen, Watch};
 use crate::client::tls::tickets::Tickets;
 use crate::outcome::{Cause, Failure, Outcome, Stage};
-use crate::recorder::event::{Cohort, EventKind, Expectation, Request as RecordedRequest};
+use crate::recorder::event::{EventKind, Expectation, Request as RecordedRequest, SessionGroup};
 use crate::scenario::class::Class;
 use crate::scenario::expected::{Answered, Rule, excerpt};
 use crate::scenario::page::Method;
@@ -35,7 +35,7 @@ const REDIRECTS: u32 = 5;
 /// The connection of a session and what belongs to it.
 pub(crate) struct UserAgent {
     pub(crate) context: Rc<ThreadContext>,
-    pub(crate) cohort: Cohort,
+    pub(crate) group: SessionGroup,
     /// Number of the session.
     pub(super) session: u64,
     /// Those of all agents of a customer.
@@ -95,14 +95,14 @@ pub(super) struct PageResponse {
 impl UserAgent {
     pub(crate) fn new(
         context: Rc<ThreadContext>,
-        cohort: Cohort,
+        group: SessionGroup,
         session: u64,
         tickets: Arc<Tickets>,
         connection: Option<Connection>,
     ) -> Self {
         Self {
             context,
-            cohort,
+            group,
             session,
             cookies: Rc::default(),
             tickets,
@@ -121,7 +121,7 @@ impl UserAgent {
     }
 
     pub(crate) fn class(&self) -> &Class {
-        &self.context.parts.classes[usize::from(self.cohort.class)]
+        &self.context.definition.classes[usize::from(self.group.class)]
     }
 
     /// What customers share about the host of `connection`.
@@ -159,7 +159,7 @@ impl UserAgent {
     /// Records the admission of the session, once.
     pub(crate) fn admit(&mut self) {
         if !std::mem::replace(&mut self.admitted, true) {
-            self.context.record(EventKind::Admitted { cohort: self.cohort });
+            self.context.record(EventKind::Admitted { group: self.group });
         }
     }
 
@@ -189,10 +189,10 @@ impl UserAgent {
         let (intended_at, begun_at) = (context.since_start(intended), context.since_start(begun));
         let late = begun_at.saturating_sub(intended_at);
         context.log.record(begun_at, EventKind::Begun { late });
-        let sent = RecordedRequest::begun(self.session, self.cohort, request.page, intended_at);
+        let sent = RecordedRequest::begun(self.session, self.group, request.page, intended_at);
         let opened = context.open_requests.open(RecordedRequest { late, ..sent });
         let stage = Cell::new(Stage::Connect);
-        let patience = context.patience[usize::from(self.cohort.class)];
+        let patience = context.patience[usize::from(self.group.class)];
         let (mut now, mut deadline) = (begun, intended + patience);
         let mut timer = std::mem::take(&mut self.deadline);
         let result = loop {
@@ -209,7 +209,7 @@ impl UserAgent {
                 break Err(Outcome::Abandoned(stage.get()));
             }
             *reloads -= 1;
-            context.record(EventKind::Reloaded { cohort: self.cohort });
+            context.record(EventKind::Reloaded { group: self.group });
             if let Some(kept) = keep.as_deref_mut() {
                 kept.clear();
             }
@@ -221,7 +221,7 @@ impl UserAgent {
         match result {
             Ok(PageResponse { answer, base, unfollowed }) => {
                 let status = answer.status;
-                let page = &context.parts.pages[request.page as usize];
+                let page = &context.definition.pages[request.page as usize];
                 let allowed = page.allow.contains(&status) || page.expected.allows(status);
                 let decoded = match (answer.coding, keep.as_deref_mut()) {
                     (Coding::Identity, _) | (_, None) => Ok(0),
@@ -266,7 +266,7 @@ impl UserAgent {
         body: &[u8],
         last: &mut LastUsed,
     ) -> Result<(), Failure> {
-        let expected = &self.context.parts.pages[page as usize].expected;
+        let expected = &self.context.definition.pages[page as usize].expected;
         if expected.rules().is_empty() {
             return Ok(());
         }
@@ -401,7 +401,7 @@ impl UserAgent {
                 bytes: &bytes,
                 sent,
                 head_only: request.method == Method::Head,
-                headers: context.parts.pages[request.page as usize].expected.headers(),
+                headers: context.definition.pages[request.page as usize].expected.headers(),
                 keep: keep.as_deref_mut(),
                 buffer: &mut buffer,
                 last_head: &context.last_head,
@@ -430,7 +430,7 @@ impl UserAgent {
                     }
                     if let Some(fields) = &answer.fields {
                         let mut cookies = self.cookies.borrow_mut();
-                        let replaces = context.parts.gives_cookies;
+                        let replaces = context.definition.gives_cookies;
                         cookies.add(&fields.cookies, origin, &request.place.path, replaces);
                     }
                     return Ok(answer);

@@ -7,16 +7,16 @@ use rand::seq::IndexedRandom;
 use super::form::{Entry, encode_part};
 use super::last_used::LastUsed;
 use super::request::Identity;
-use crate::html::{Field, Kind};
+use crate::html::{Field, FieldKind};
 use crate::rng::Rng;
+use crate::scenario::definition::ScenarioDefinition;
 use crate::scenario::field::{FieldRule, TextPart};
-use crate::scenario::parts::Parts;
 
 /// What texts are filled with.
 pub(crate) struct Known<'a> {
     pub(crate) identity: &'a Identity,
     pub(crate) last: &'a mut LastUsed,
-    pub(crate) parts: &'a Parts,
+    pub(crate) definition: &'a ScenarioDefinition,
     pub(crate) rng: &'a mut Rng,
 }
 
@@ -72,11 +72,11 @@ pub(crate) fn text(parts: &[TextPart], known: &mut Known<'_>, escape: Escape) ->
             TextPart::Run => text.push_str(&base36(known.identity.run)),
             TextPart::Parameter(index) => {
                 // Declared ranges go first, as in a path.
-                if let Some((first, end)) = known.parts.parameters[*index as usize].uniform {
+                if let Some((first, end)) = known.definition.parameters[*index as usize].uniform {
                     let value = known.rng.random_range(first..=end).to_string();
                     known.last.set(*index, &value);
                 }
-                let value = known.last.get(*index, &known.parts.feeders)?;
+                let value = known.last.get(*index, &known.definition.feeders)?;
                 escape.write(value.text, &mut text);
             }
         }
@@ -125,10 +125,12 @@ pub(crate) fn value(
 pub(crate) fn rule<'r>(rules: &'r [(String, FieldRule)], field: &Field) -> Option<&'r FieldRule> {
     let (_, rule) = rules.iter().find(|(name, _)| *name == field.name)?;
     match (field.kind, rule) {
-        (Kind::Choice | Kind::Submit, FieldRule::OneOf(_) | FieldRule::Text(_)) => Some(rule),
-        (Kind::Choice | Kind::Submit, _) => None,
+        (FieldKind::Choice | FieldKind::Submit, FieldRule::OneOf(_) | FieldRule::Text(_)) => {
+            Some(rule)
+        }
+        (FieldKind::Choice | FieldKind::Submit, _) => None,
         // A page without a file input has no place for a file, and the other way round.
-        (kind, rule) if (kind == Kind::File) != matches!(rule, FieldRule::File(_)) => None,
+        (kind, rule) if (kind == FieldKind::File) != matches!(rule, FieldRule::File(_)) => None,
         _ => Some(rule),
     }
 }
@@ -136,17 +138,21 @@ pub(crate) fn rule<'r>(rules: &'r [(String, FieldRule)], field: &Field) -> Optio
 /// The default value of a field.
 fn keep(field: &Field, rng: &mut Rng) -> String {
     match field.kind {
-        Kind::Choice | Kind::Submit => field.choices.choose(rng).cloned().unwrap_or_default(),
-        Kind::Hidden | Kind::Checked => field.value.clone(),
-        Kind::File => String::new(),
+        FieldKind::Choice | FieldKind::Submit => {
+            field.choices.choose(rng).cloned().unwrap_or_default()
+        }
+        FieldKind::Hidden | FieldKind::Checked => field.value.clone(),
+        FieldKind::File => String::new(),
         _ if !field.value.is_empty() => field.value.clone(),
-        Kind::Number => {
+        FieldKind::Number => {
             let min = field.min.unwrap_or(1.0);
             let span = (field.max.unwrap_or(min + 10.0) - min).clamp(0.0, 1e6) as u32;
             within(min + f64::from(rng.random_range(0..=span)), field.min, field.max)
         }
-        Kind::Email => format!("customer{}@example.test", rng.random_range(0..1_000_000_000u32)),
-        Kind::Text => random_text(8, rng),
+        FieldKind::Email => {
+            format!("customer{}@example.test", rng.random_range(0..1_000_000_000u32))
+        }
+        FieldKind::Text => random_text(8, rng),
     }
 }
 

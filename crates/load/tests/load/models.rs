@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::common::{Manner, Server, loop_of, plan};
 use tidegate_load::arrivals::{Closed, Model, Process, Rate, Schedule};
-use tidegate_load::result::figures::CohortFigures;
+use tidegate_load::result::figures::GroupFigures;
 use tidegate_load::{Arrivals, Summary, report, run};
 
 const MS: Duration = Duration::from_millis(1);
@@ -123,7 +123,7 @@ fn each_model_of_a_mixture_has_its_own_figures() {
     for threads in [1, 2] {
         plan.cores = vec![0; threads];
         let summary = quiet(plan.clone());
-        let figures = |group: &CohortFigures| {
+        let figures = |group: &GroupFigures| {
             [group.offered, group.completed, group.failed, group.requests_ok, group.response.count]
         };
         let models: Vec<_> = summary.models.iter().map(figures).collect();

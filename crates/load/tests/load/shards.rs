@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::common::{Manner, Server};
 use tidegate_load::arrivals::{Model, Process, Rate, Schedule, Segment};
-use tidegate_load::result::figures::CohortFigures;
+use tidegate_load::result::figures::GroupFigures;
 use tidegate_load::{Arrivals, Error, Plan, Scenario, Shard, Summary, merge, run};
 
 const WANDER: &str = r#"
@@ -121,7 +121,7 @@ fn parts_bring_the_sessions_of_the_whole_test_at_the_same_times() {
     };
     assert_eq!(offered(&merged), offered(&alone));
     for (index, merged) in merged.models.iter().enumerate() {
-        let sum = |figure: fn(&CohortFigures) -> u64| -> u64 {
+        let sum = |figure: fn(&GroupFigures) -> u64| -> u64 {
             shards.iter().map(|shard| figure(&shard.models[index])).sum()
         };
         assert_eq!(merged.requests_ok, sum(|model| model.requests_ok));

@@ -1,7 +1,7 @@
 //! The distribution of response times in the window, and the phases of requests.
 
 use maud::{Markup, html};
-use tidegate_load::result::series::Stretch;
+use tidegate_load::result::series::Subwindow;
 use tidegate_load::{Percentiles, Summary};
 use tidegate_report::{Bars, Chart, Line, Scale, figure, histogram};
 use tidegate_stats::{CensoredHistogram, Histogram};
@@ -19,7 +19,7 @@ const TICKS: [f64; 9] = [0.0, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999
 /// Both figures.
 pub(super) fn figures(run: &Summary) -> Markup {
     let mut responses = CensoredHistogram::new();
-    run.stretches.iter().filter_map(Stretch::times).for_each(|times| responses.merge(&times));
+    run.stretches.iter().filter_map(Subwindow::times).for_each(|times| responses.merge(&times));
     if responses.exact().count() < FEWEST {
         return html! {
             p.soft { "Fewer than " (FEWEST) " responses in the window: there is no distribution to draw." }

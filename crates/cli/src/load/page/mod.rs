@@ -54,8 +54,8 @@ fn content(run: &Summary) -> Markup {
         (failures::failures(run))
         (tables::failed_checks(run))
         (tables::pages(run))
-        (tables::cohorts("Classes of customers", "class", &run.classes, run.measured_s))
-        (tables::cohorts("Arrivals", "entry", &run.models, run.measured_s))
+        (tables::groups("Classes of customers", "class", &run.classes, run.measured_s))
+        (tables::groups("Arrivals", "entry", &run.models, run.measured_s))
         h2 { "The load generator" }
         (over_time::driver_charts(run))
         (setting::drivers(run))

@@ -8,7 +8,7 @@ use super::format::{Percentile, bytes, count, number, share};
 use super::kinds::meaning;
 use tidegate_load::Summary;
 use tidegate_load::outcome::Name;
-use tidegate_load::result::figures::{CohortFigures, PageFigures};
+use tidegate_load::result::figures::{GroupFigures, PageFigures};
 
 /// Most rows of a table; all are in the JSON.
 const ROWS: usize = 200;
@@ -142,13 +142,8 @@ pub(super) fn pages(run: &Summary) -> Markup {
 }
 
 /// Classes of customers, or entries of the arrivals, if there are several.
-pub(super) fn cohorts(
-    title: &str,
-    kind: &str,
-    cohorts: &[CohortFigures],
-    measured_s: f64,
-) -> Markup {
-    if cohorts.is_empty() {
+pub(super) fn groups(title: &str, kind: &str, groups: &[GroupFigures], measured_s: f64) -> Markup {
+    if groups.is_empty() {
         return html! {};
     }
     let per_s = |count: u64| {
@@ -162,16 +157,16 @@ pub(super) fn cohorts(
                 @for head in ["offered", "completed", "completed/s", "refused", "abandoned", "failed", "requests ok", "requests failed"] { th { (head) } }
                 @for of in [Percentile::P50, Percentile::P95, Percentile::P99] { th { (of.name()) " ms" } }
             } }
-            tbody { @for cohort in cohorts.iter().take(ROWS) { tr {
-                td.title { (cohort.name) }
-                td { (count(cohort.offered)) } td { (count(cohort.completed)) } td { (per_s(cohort.completed)) }
-                td { (count(cohort.refused)) } td { (count(cohort.abandoned)) } td { (count(cohort.failed)) }
-                td { (count(cohort.requests_ok)) }
-                td.missed[cohort.requests_failed > 0] { (count(cohort.requests_failed)) }
-                @for of in [Percentile::P50, Percentile::P95, Percentile::P99] { td { (of.text(&cohort.response)) } }
+            tbody { @for group in groups.iter().take(ROWS) { tr {
+                td.title { (group.name) }
+                td { (count(group.offered)) } td { (count(group.completed)) } td { (per_s(group.completed)) }
+                td { (count(group.refused)) } td { (count(group.abandoned)) } td { (count(group.failed)) }
+                td { (count(group.requests_ok)) }
+                td.missed[group.requests_failed > 0] { (count(group.requests_failed)) }
+                @for of in [Percentile::P50, Percentile::P95, Percentile::P99] { td { (of.text(&group.response)) } }
             } } }
         } }
-        (more(cohorts.len()))
+        (more(groups.len()))
     }
 }
 

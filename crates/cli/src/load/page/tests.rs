@@ -42,7 +42,7 @@ const TIMES: &[u64] = &[4, 5, 6, 7, 8, 9, 10, 11, 12, 40];
 /// A run of three seconds after two of warm-up; its fourth second has no response.
 fn result() -> Value {
     let times = percentiles(TIMES);
-    let cohort = |name: &str| {
+    let group = |name: &str| {
         json!({
             "name": name, "offered": 15, "completed": 13, "refused": 1, "abandoned": 0,
             "failed": 1, "requests_ok": 10, "requests_failed": 2, "response": times,
@@ -73,8 +73,8 @@ fn result() -> Value {
         },
         "tls": [{ "version": "1.3", "suite": "TLS_AES_128_GCM_SHA256", "group": "x25519", "full": 30, "resumed": 3 }],
         "pages": { "Home": { "ok": 10, "failed": 3, "response": times } },
-        "classes": [cohort("people"), cohort("bots")],
-        "models": [cohort("closed: 3 customers"), cohort("open: 5/s")],
+        "classes": [group("people"), group("bots")],
+        "models": [group("closed: 3 customers"), group("open: 5/s")],
         "unmet": [{ "page": "Home", "kind": "check", "expected": "contains \"a\"", "example": "<p>b", "count": 2 }],
         "driver": driver, "drivers": [one],
         "thresholds": [

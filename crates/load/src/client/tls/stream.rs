@@ -176,9 +176,9 @@ impl ClientTlsStream {
     }
 
     /// Holds as little as can be, since nothing is to do for some time.
-    pub(crate) fn rest(&mut self) {
+    pub(crate) fn release_memory(&mut self) {
         if let Phase::Traffic(traffic) = &mut self.tls {
-            traffic.rest();
+            traffic.release_memory();
         }
     }
 

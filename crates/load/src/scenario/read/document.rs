@@ -12,9 +12,9 @@ use super::names::Names;
 use super::pages::{headers, pages, unknown_values};
 use super::{classes, connections, feeders, hosts, run, thresholds, tls};
 use crate::scenario::class::Class;
+use crate::scenario::definition::ScenarioDefinition;
 use crate::scenario::fed;
 use crate::scenario::page::Page;
-use crate::scenario::parts::Parts;
 
 keys! {
     /// The file as a whole.
@@ -58,11 +58,11 @@ keys! {
     }
 }
 
-pub(crate) fn scenario(text: &str, file: &str) -> Result<Parts, Mistakes> {
+pub(crate) fn scenario(text: &str, file: &str) -> Result<ScenarioDefinition, Mistakes> {
     tidegate_config::read(text, file, |root| parts(root, file))
 }
 
-fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {
+fn parts(root: &Section<'_>, file: &str) -> Option<ScenarioDefinition> {
     root.known(&SCENARIO);
     let text = |key: &Key<Text>| root.read(key).unwrap_or_default().to_owned();
     let (name, description) = (text(&SCENARIO.name), text(&SCENARIO.description));
@@ -98,7 +98,7 @@ fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {
     let fed = fed::used(&classes, &pages, &fields, &feeders);
     let mut notes = notes(&classes, &pages);
     notes.extend(fed::unused(&fed, &feeders));
-    Some(Parts {
+    Some(ScenarioDefinition {
         name: if name.is_empty() { stem(file) } else { name },
         description,
         attack,

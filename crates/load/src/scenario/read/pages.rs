@@ -66,7 +66,7 @@ keys! {
         repeat: Boolean = Else("`true` for GET and HEAD, which may always be sent again");
         /// Mean think time before this page, exponentially distributed.
         think: Time("0s", "24h") = Else("the session's");
-        /// What the browser requests for the page once it has come: addresses of the same target,
+        /// What the browser requests once the page has arrived: addresses on the page's host,
         /// several at the same time (`connections.parallel`).
         assets: Other("list of texts", "at most 500; each as `path`") = Unset;
     }

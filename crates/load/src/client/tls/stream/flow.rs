@@ -72,12 +72,12 @@ impl Held {
 
     pub(super) fn add(&mut self, count: usize) {
         self.to += count;
-        self.rest();
+        self.release_memory();
     }
 
     pub(super) fn discard(&mut self, count: usize) {
         self.from += count;
-        self.rest();
+        self.release_memory();
     }
 
     pub(super) fn clear(&mut self) {
@@ -85,7 +85,7 @@ impl Held {
     }
 
     /// Gives the buffer back, if it holds nothing.
-    fn rest(&mut self) {
+    fn release_memory(&mut self) {
         if self.is_empty() && !self.buffer.is_empty() {
             (self.from, self.to) = (0, 0);
             give(std::mem::take(&mut self.buffer));

@@ -50,12 +50,12 @@ impl Keys {
     }
 
     /// Keeps the secret only, until there is something to do.
-    pub(super) fn rest(&mut self) {
+    pub(super) fn release_memory(&mut self) {
         self.ready = None;
     }
 
     #[cfg(test)]
-    pub(super) fn is_at_rest(&self) -> bool {
+    pub(super) fn is_released(&self) -> bool {
         self.ready.is_none()
     }
 

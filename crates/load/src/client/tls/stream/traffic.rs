@@ -187,14 +187,14 @@ impl Traffic {
     }
 
     /// Keeps the secrets only, until there is something to do.
-    pub(super) fn rest(&mut self) {
-        self.reading.rest();
-        self.writing.rest();
+    pub(super) fn release_memory(&mut self) {
+        self.reading.release_memory();
+        self.writing.release_memory();
     }
 
     #[cfg(test)]
-    pub(super) fn is_at_rest(&self) -> bool {
-        self.reading.is_at_rest() && self.writing.is_at_rest()
+    pub(super) fn is_released(&self) -> bool {
+        self.reading.is_released() && self.writing.is_released()
     }
 
     /// Records sent with the key of now.

@@ -52,12 +52,12 @@ fn a_connection_at_rest_drops_its_keys_and_continues_with_the_next_record() {
         });
         for round in 0..5u8 {
             visit.send(&[round; 3]);
-            visit.io.rest();
+            visit.io.release_memory();
             assert_eq!(visit.read_exactly(100), [round; 100]);
             if !tls12 {
-                assert!(!visit.traffic().is_at_rest());
-                visit.io.rest();
-                assert!(visit.traffic().is_at_rest());
+                assert!(!visit.traffic().is_released());
+                visit.io.release_memory();
+                assert!(visit.traffic().is_released());
             }
         }
         visit.server.join().unwrap();

@@ -4,7 +4,7 @@ use tidegate_stats::Percentiles;
 
 use super::paragraph::WIDTH;
 use super::percentiles::percentile;
-use crate::result::figures::CohortFigures;
+use crate::result::figures::GroupFigures;
 
 /// The columns of numbers; together with the unit of the last ones they fill a line.
 const COLUMNS: [(&str, usize); 9] = [
@@ -19,31 +19,31 @@ const COLUMNS: [(&str, usize); 9] = [
     ("p99", 8),
 ];
 
-/// A table of the cohorts, if there are several. Their names may be long, so each has a line of
+/// A table of the groups, if there are several. Their names may be long, so each has a line of
 /// its own, behind what they are.
-pub(super) fn cohorts(kind: &str, cohorts: &[CohortFigures]) -> Vec<String> {
-    if cohorts.is_empty() {
+pub(super) fn groups(kind: &str, groups: &[GroupFigures]) -> Vec<String> {
+    if groups.is_empty() {
         return Vec::new();
     }
     let head: String = COLUMNS.iter().map(|(name, width)| format!("{name:>width$}")).collect();
     let mut lines = vec![format!("{head} ms")];
-    for cohort in cohorts {
-        lines.push(shortened(&format!("{kind} {}", cohort.name), WIDTH));
-        lines.push(figures(cohort));
+    for group in groups {
+        lines.push(shortened(&format!("{kind} {}", group.name), WIDTH));
+        lines.push(figures(group));
     }
     lines
 }
 
-fn figures(cohort: &CohortFigures) -> String {
+fn figures(group: &GroupFigures) -> String {
     let counts = [
-        cohort.offered,
-        cohort.refused,
-        cohort.completed,
-        cohort.abandoned,
-        cohort.failed,
-        cohort.requests_ok,
+        group.offered,
+        group.refused,
+        group.completed,
+        group.abandoned,
+        group.failed,
+        group.requests_ok,
     ];
-    let times: &Percentiles = &cohort.response;
+    let times: &Percentiles = &group.response;
     let times = [0.5, 0.95, 0.99].map(|q| match times.is_empty() {
         true => "-".to_owned(),
         false => percentile(times, q),
@@ -88,16 +88,16 @@ mod tests {
             p99_ms: 3_599_999.0,
             ..Percentiles::default()
         };
-        let cohort = CohortFigures {
+        let group = GroupFigures {
             name: "partly open: sessions in a wave of 123.456/s ± 50 %, Poisson (a class whose name is long)".to_owned(),
             offered: 864_000_000,
             refused: 99_999_999,
             completed: 864_000_000,
             requests_ok: 8_640_000_000,
             response,
-            ..CohortFigures::default()
+            ..GroupFigures::default()
         };
-        let lines = cohorts("arrivals", &[cohort.clone(), cohort]);
+        let lines = groups("arrivals", &[group.clone(), group]);
         assert_eq!(lines.len(), 5);
         assert!(lines.iter().all(|line| line.chars().count() <= WIDTH), "{lines:#?}");
         assert_eq!(lines[0].chars().count(), WIDTH);
@@ -106,13 +106,13 @@ mod tests {
         let expected =
             ["864.0M", "100.0M", "864000000", "0", "0", "8640.0M", "59000", "60000", "3599999"];
         assert_eq!(cells, expected);
-        assert!(cohorts("class", &[]).is_empty());
+        assert!(groups("class", &[]).is_empty());
     }
 
     #[test]
     fn a_cohort_without_an_answer_has_no_percentiles() {
         let lines =
-            cohorts("class", &[CohortFigures { name: "bots".to_owned(), ..Default::default() }]);
+            groups("class", &[GroupFigures { name: "bots".to_owned(), ..Default::default() }]);
         assert_eq!(lines[1], "class bots");
         assert!(lines[2].ends_with("0       -       -       -"), "{lines:#?}");
     }

@@ -4,22 +4,22 @@
 use super::event::Event;
 use super::figures::count;
 use crate::arrivals::Arrivals;
-use crate::result::tally::CohortTally;
+use crate::result::tally::GroupTally;
 use crate::scenario::class::Class;
 
 /// Each side is empty where all customers are alike on it: then nothing is counted
 /// twice.
 #[derive(Debug)]
-pub(super) struct Cohorts {
-    pub(super) classes: Vec<CohortTally>,
-    pub(super) models: Vec<CohortTally>,
+pub(super) struct GroupTallies {
+    pub(super) classes: Vec<GroupTally>,
+    pub(super) models: Vec<GroupTally>,
 }
 
-impl Cohorts {
+impl GroupTallies {
     pub(super) fn new(classes: &[Class], arrivals: &Arrivals) -> Self {
         let side = |names: Vec<String>| match names.len() {
             0 | 1 => Vec::new(),
-            _ => names.into_iter().map(CohortTally::new).collect(),
+            _ => names.into_iter().map(GroupTally::new).collect(),
         };
         Self {
             classes: side(classes.iter().map(|class| class.name.clone()).collect()),
@@ -31,8 +31,8 @@ impl Cohorts {
         if self.classes.is_empty() && self.models.is_empty() {
             return;
         }
-        let Some(cohort) = event.kind.cohort() else { return };
-        for (side, index) in [(&mut self.classes, cohort.class), (&mut self.models, cohort.model)] {
+        let Some(group) = event.kind.group() else { return };
+        for (side, index) in [(&mut self.classes, group.class), (&mut self.models, group.model)] {
             let Some(tally) = side.get_mut(usize::from(index)) else { continue };
             count(&mut tally.totals, event);
             event.page_response().into_iter().for_each(|took| tally.response.record(took));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tidegate_stats::Encoded;
 
 use super::sum::{IntervalSum, PendingCounts};
-use crate::result::series::Stretch;
+use crate::result::series::Subwindow;
 
 /// Most stretches of a window.
 const MOST: u32 = 32;
@@ -15,7 +15,7 @@ const MOST: u32 = 32;
 const SHORTEST: Duration = Duration::from_millis(100);
 
 /// Takes events of the measured window in any order.
-pub(super) struct Stretches {
+pub(super) struct Subwindows {
     begins: Duration,
     length: Duration,
     kept: Vec<IntervalSum>,
@@ -23,7 +23,7 @@ pub(super) struct Stretches {
     grows: bool,
 }
 
-impl Stretches {
+impl Subwindows {
     /// For a window that begins at `begins` and lasts `window` (above 0).
     pub(super) fn new(begins: Duration, window: Duration) -> Self {
         let length = (window / MOST).max(SHORTEST);
@@ -71,7 +71,7 @@ impl Stretches {
 
     /// The stretches of a run that was measured for so long; the last may be
     /// shorter than the others.
-    pub(super) fn finish(&self, measured: Duration) -> Vec<Stretch> {
+    pub(super) fn finish(&self, measured: Duration) -> Vec<Subwindow> {
         let begins = (0u32..).map(|index| self.length * index);
         let number = begins.clone().take_while(|begins| *begins < measured).count();
         let number = number.min(self.kept.len());
@@ -87,7 +87,7 @@ impl Stretches {
             .map(|(kept, begins)| {
                 let totals = &kept.totals;
                 let Encoded { exact: response, open, lost: unanswered } = kept.response.encode();
-                Stretch {
+                Subwindow {
                     length_s: (measured - begins).min(self.length).as_secs_f64(),
                     offered: totals.offered,
                     completed: totals.completed,
@@ -110,25 +110,25 @@ impl Stretches {
 
 #[cfg(test)]
 mod tests {
-    use super::super::event::{Cohort, Event, EventKind};
+    use super::super::event::{Event, EventKind, SessionGroup};
     use super::*;
 
-    fn add(stretches: &mut Stretches, ms: u64) {
+    fn add(stretches: &mut Subwindows, ms: u64) {
         let (at, kind) =
-            (Duration::from_millis(ms), EventKind::Offered { cohort: Cohort::default() });
+            (Duration::from_millis(ms), EventKind::Offered { group: SessionGroup::default() });
         let mut one = PendingCounts::default();
         one.count(&Event { at, kind });
         stretches.add(at, &one);
     }
 
-    fn counts(stretches: &[Stretch]) -> Vec<(f64, u64)> {
+    fn counts(stretches: &[Subwindow]) -> Vec<(f64, u64)> {
         stretches.iter().map(|stretch| (stretch.length_s, stretch.offered)).collect()
     }
 
     #[test]
     fn a_window_is_cut_in_thirty_two_and_a_very_short_one_by_the_tenth_of_a_second() {
         let lengths = |s| {
-            let stretches = Stretches::new(Duration::ZERO, Duration::from_secs(s));
+            let stretches = Subwindows::new(Duration::ZERO, Duration::from_secs(s));
             (stretches.kept.len(), stretches.length)
         };
         assert_eq!(lengths(1), (10, Duration::from_millis(100)));
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn stretches_of_a_window_without_a_known_end_are_joined_when_it_needs_more() {
-        let mut stretches = Stretches::growing(Duration::from_secs(1));
+        let mut stretches = Subwindows::growing(Duration::from_secs(1));
         // One in each tenth of four seconds, and one more that comes late.
         (0..40).for_each(|tenth| add(&mut stretches, 100 * tenth + 1050));
         assert_eq!(stretches.length, Duration::from_millis(200));
@@ -149,7 +149,7 @@ mod tests {
         let whole = counts(&stretches.finish(Duration::from_millis(3950)));
         assert_eq!(whole.len(), 20);
         assert_eq!((whole[0], whole[1], whole[19].1), ((0.2, 3), (0.2, 2), 2));
-        let mut long = Stretches::growing(Duration::ZERO);
+        let mut long = Subwindows::growing(Duration::ZERO);
         add(&mut long, 100);
         add(&mut long, 86_400_000);
         assert_eq!(long.length, Duration::from_millis(100 << 15));
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn every_event_of_the_window_is_in_one_stretch() {
-        let mut stretches = Stretches::new(Duration::from_secs(10), Duration::from_millis(250));
+        let mut stretches = Subwindows::new(Duration::from_secs(10), Duration::from_millis(250));
         for ms in [10_000, 10_099, 10_100, 10_240, 10_250] {
             add(&mut stretches, ms);
         }
@@ -168,14 +168,14 @@ mod tests {
 
     #[test]
     fn the_last_instant_of_a_window_without_a_known_end_is_in_its_last_stretch() {
-        let mut stretches = Stretches::growing(Duration::ZERO);
+        let mut stretches = Subwindows::growing(Duration::ZERO);
         [10, 110, 200].iter().for_each(|ms| add(&mut stretches, *ms));
         assert_eq!(counts(&stretches.finish(Duration::from_millis(200))), [(0.1, 1), (0.1, 2)]);
     }
 
     #[test]
     fn a_run_that_was_stopped_has_the_stretches_it_came_to() {
-        let mut stretches = Stretches::new(Duration::ZERO, Duration::from_secs(1));
+        let mut stretches = Subwindows::new(Duration::ZERO, Duration::from_secs(1));
         [10, 110].iter().for_each(|ms| add(&mut stretches, *ms));
         assert_eq!(counts(&stretches.finish(Duration::from_millis(125))), [(0.1, 1), (0.025, 1)]);
         assert!(stretches.finish(Duration::ZERO).is_empty());

@@ -1,4 +1,4 @@
-//! The content of a scenario.
+//! The definition of a scenario.
 
 use std::sync::OnceLock;
 
@@ -16,9 +16,9 @@ use crate::client::connections::Connections;
 use crate::client::tls::rules::TlsRules;
 use crate::feeder::Feeder;
 
-/// The parts of a scenario, all checked.
+/// All that a scenario file says, checked.
 #[derive(Debug)]
-pub(crate) struct Parts {
+pub(crate) struct ScenarioDefinition {
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) attack: bool,
@@ -46,7 +46,7 @@ pub(crate) struct Parts {
     pub(crate) length: OnceLock<Sessions>,
 }
 
-impl Parts {
+impl ScenarioDefinition {
     /// The class of this name.
     pub(crate) fn class(&self, name: &str) -> Option<u8> {
         let found = self.classes.iter().position(|class| class.name == name);
