@@ -5,10 +5,7 @@ use std::time::Duration;
 
 use tidegate_load::arrivals::{Model, Process, Rate, Schedule};
 use tidegate_load::scenario::{LARGEST_CONTENT, RunTimes};
-use tidegate_load::{
-    Arrivals, ClientCertificate, Close, Http, KeepAlive, PageRequest, Plan, Scenario, TicketsOf,
-    TlsVersions,
-};
+use tidegate_load::{Arrivals, ClientCertificate, KeepAlive, PageRequest, Plan, Scenario};
 
 use super::args::Args;
 use super::drivers::message::Job;
@@ -125,40 +122,20 @@ fn read_standard_input(args: &Args) -> anyhow::Result<Vec<u8>> {
 }
 
 fn set_connections(plan: &mut Plan, args: &Args) {
-    match args.keep.as_deref() {
-        Some("request") => plan.keep = KeepAlive::Request,
-        Some("session") => plan.keep = KeepAlive::Session,
-        Some(_) => plan.keep = KeepAlive::Customer,
-        // Without a scenario, customers of the closed model keep one connection each.
-        None if args.scenario.is_none()
-            && plan.arrivals().is_ok_and(|arrivals| arrivals.has_closed()) =>
-        {
-            plan.keep = KeepAlive::Customer;
-        }
-        None => {}
-    }
+    // Without a scenario, customers of the closed model keep one connection each.
+    let has_closed = || plan.arrivals().is_ok_and(|arrivals| arrivals.has_closed());
+    let own = (args.scenario.is_none() && has_closed()).then_some(KeepAlive::Customer);
+    plan.keep = args.keep.or(own).unwrap_or(plan.keep);
     plan.accept_encoding |= args.compressed;
-    match args.http.as_deref() {
-        Some("2") => plan.http = Http::Two,
-        Some(_) => plan.http = Http::One,
-        None => {}
-    }
-    match args.close.as_deref() {
-        Some("reset") => plan.close = Close::Reset,
-        Some(_) => plan.close = Close::Shutdown,
-        None => {}
-    }
+    plan.http = args.http.unwrap_or(plan.http);
+    plan.close = args.close.unwrap_or(plan.close);
     if let Some(sources) = &args.sources {
         plan.sources = sources.clone();
     }
 }
 
 fn set_tls(plan: &mut Plan, args: &Args) -> anyhow::Result<()> {
-    match args.tls.as_deref() {
-        Some("1.2") => plan.tls = TlsVersions::Only12,
-        Some(_) => plan.tls = TlsVersions::Only13,
-        None => {}
-    }
+    plan.tls = args.tls.unwrap_or(plan.tls);
     if !args.suites.is_empty() {
         plan.suites = args.suites.clone();
     }
@@ -170,12 +147,7 @@ fn set_tls(plan: &mut Plan, args: &Args) -> anyhow::Result<()> {
         plan.certificate = Some(read.map_err(bad_input)?);
     }
     plan.full_share = args.full_share.or(plan.full_share);
-    match args.tickets.as_deref() {
-        Some("all") => plan.tickets = Some(TicketsOf::All),
-        Some("one") => plan.tickets = Some(TicketsOf::One),
-        Some(_) => plan.tickets = Some(TicketsOf::Customer),
-        None => {}
-    }
+    plan.tickets = args.tickets.or(plan.tickets);
     Ok(())
 }
 

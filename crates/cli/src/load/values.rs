@@ -2,8 +2,14 @@
 
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tidegate_config::parse_duration;
-use tidegate_load::Arrivals;
+use tidegate_load::{Arrivals, Word};
+
+/// Reads one of the words of a value.
+pub(super) fn word<W: Word>(words: &'static [&'static str]) -> impl TypedValueParser<Value = W> {
+    PossibleValuesParser::new(words).map(|word| W::of(&word).expect("it is one of the words"))
+}
 
 /// Reads a time: `30s`, `500ms`, `5m`; a bare number is seconds.
 pub(super) fn time(text: &str) -> Result<Duration, String> {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::fmt::strtime;
 
+use crate::file_mistake::FileMistake;
 use crate::har::{self, Har, Start};
 
 /// Largest log in bytes, and most arrivals in it.
@@ -17,30 +18,19 @@ const MOST: usize = 5_000_000;
 /// Most invalid lines reported of one log.
 const MOST_REPORTED: usize = 10;
 
-/// What is wrong with a log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Wrong {
-    /// Line in the log from 1; 0 for the log as a whole.
-    pub(crate) line: usize,
-    pub(crate) rule: String,
-    pub(crate) remedy: &'static str,
-}
-
-impl Wrong {
-    fn whole(rule: impl Into<String>, remedy: &'static str) -> Vec<Self> {
-        vec![Self { line: 0, rule: rule.into(), remedy }]
-    }
-}
-
 /// Times since the earliest, in ascending order, divided by `speed`. A file that
 /// ends in `.har` is read as HAR 1.2, one that ends in `.log` as an access log, any
 /// other as CSV whose first line names the columns.
 ///
 /// # Errors
 /// Everything that is wrong, up to [`MOST_REPORTED`] lines. The list is never empty.
-pub(crate) fn read(path: &Path, column: &str, speed: f64) -> Result<Vec<Duration>, Vec<Wrong>> {
+pub(crate) fn read(
+    path: &Path,
+    column: &str,
+    speed: f64,
+) -> Result<Vec<Duration>, Vec<FileMistake>> {
     let file = File::open(path).map_err(|error| {
-        Wrong::whole(
+        FileMistake::whole(
             format!("{} cannot be read: {error}", path.display()),
             "the path is relative to the scenario's file",
         )
@@ -57,20 +47,20 @@ pub(crate) fn read(path: &Path, column: &str, speed: f64) -> Result<Vec<Duration
     };
     if text.limit() == 0 {
         let rule = format!("{} {}", path.display(), tidegate_config::too_large(LARGEST));
-        return Err(Wrong::whole(rule, "replay a part of it"));
+        return Err(FileMistake::whole(rule, "replay a part of it"));
     }
     since_first(times?, speed)
 }
 
-fn since_first(mut times: Vec<f64>, speed: f64) -> Result<Vec<Duration>, Vec<Wrong>> {
+fn since_first(mut times: Vec<f64>, speed: f64) -> Result<Vec<Duration>, Vec<FileMistake>> {
     times.sort_unstable_by(f64::total_cmp);
     let Some(first) = times.first().copied() else {
-        return Err(Wrong::whole("has no time in it", "replay a log with at least one"));
+        return Err(FileMistake::whole("has no time in it", "replay a log with at least one"));
     };
     let day = super::limits::LONGEST_RUN.as_secs_f64();
     let last = (times[times.len() - 1] - first) / speed;
     if last > day {
-        return Err(Wrong::whole(
+        return Err(FileMistake::whole(
             format!("lasts {:.1} h, at most 24 h", last / 3600.0),
             "replay a part of it, or raise speed",
         ));
@@ -78,21 +68,19 @@ fn since_first(mut times: Vec<f64>, speed: f64) -> Result<Vec<Duration>, Vec<Wro
     Ok(times.into_iter().map(|at| Duration::from_secs_f64((at - first) / speed)).collect())
 }
 
-fn from_csv(text: impl Read, column: &str) -> Result<Vec<f64>, Vec<Wrong>> {
+fn from_csv(text: impl Read, column: &str) -> Result<Vec<f64>, Vec<FileMistake>> {
     let mut reader = csv::ReaderBuilder::new()
         .comment(Some(b'#'))
         .trim(csv::Trim::All)
         .flexible(true)
         .from_reader(text);
-    let bad = |error: csv::Error| Wrong::whole(error.to_string(), "write it as CSV in UTF-8");
+    let bad = |error: csv::Error| FileMistake::whole(error.to_string(), "write it as CSV in UTF-8");
     let headers = reader.byte_headers().map_err(bad)?.clone();
     let Some(place) = headers.iter().position(|name| name == column.as_bytes()) else {
         let names: Vec<_> = headers.iter().take(20).map(String::from_utf8_lossy).collect();
-        return Err(vec![Wrong {
-            line: 1,
-            rule: format!("has no column {column}, but {}", names.join(", ")),
-            remedy: "name the column with the times: column = \"...\"",
-        }]);
+        let rule = format!("has no column {column}, but {}", names.join(", "));
+        let remedy = "name the column with the times: column = \"...\"";
+        return Err(vec![FileMistake::at(1, rule, remedy)]);
     };
     let mut times = Times::new("write seconds such as 12.5, or 2024-05-01T12:00:00Z");
     let mut record = csv::ByteRecord::new();
@@ -106,7 +94,7 @@ fn from_csv(text: impl Read, column: &str) -> Result<Vec<f64>, Vec<Wrong>> {
 /// Times line by line, and what is wrong with some.
 struct Times {
     good: Vec<f64>,
-    wrong: Vec<Wrong>,
+    wrong: Vec<FileMistake>,
     remedy: &'static str,
 }
 
@@ -124,17 +112,20 @@ impl Times {
             Some(at) => self.good.push(at),
             None => {
                 let rule = format!("\"{text:.40}\" is no time");
-                self.wrong.push(Wrong { line, rule, remedy: self.remedy });
+                self.wrong.push(FileMistake::at(line, rule, self.remedy));
             }
         }
     }
 
-    fn all(self) -> Result<Vec<f64>, Vec<Wrong>> {
+    fn all(self) -> Result<Vec<f64>, Vec<FileMistake>> {
         if !self.wrong.is_empty() {
             return Err(self.wrong);
         }
         if self.good.len() > MOST {
-            return Err(Wrong::whole(format!("has more than {MOST} times"), "replay a part of it"));
+            return Err(FileMistake::whole(
+                format!("has more than {MOST} times"),
+                "replay a part of it",
+            ));
         }
         Ok(self.good)
     }
@@ -152,13 +143,14 @@ fn time(cell: &str) -> Option<f64> {
 /// The common log format of Apache's httpd, whose time nginx writes alike:
 /// `host user name [10/Oct/2000:13:55:36 -0700] "request" ...`. It has whole seconds:
 /// the requests of one are spread evenly over it.
-fn from_access_log(text: impl Read) -> Result<Vec<f64>, Vec<Wrong>> {
+fn from_access_log(text: impl Read) -> Result<Vec<f64>, Vec<FileMistake>> {
     let mut times = Times::new("write times as [10/Oct/2000:13:55:36 -0700], or use CSV");
     let mut lines = BufReader::new(text).split(b'\n').zip(1..);
     while times.wants_more()
         && let Some((line, number)) = lines.next()
     {
-        let line = line.map_err(|error| Wrong::whole(error.to_string(), "replay a copy of it"))?;
+        let line =
+            line.map_err(|error| FileMistake::whole(error.to_string(), "replay a copy of it"))?;
         let line = String::from_utf8_lossy(&line);
         if !line.trim().is_empty() {
             times.take(number, &line, bracketed_time(&line));
@@ -181,9 +173,9 @@ fn bracketed_time(line: &str) -> Option<f64> {
     Some(at.as_second() as f64)
 }
 
-fn from_har(text: impl Read) -> Result<Vec<f64>, Vec<Wrong>> {
+fn from_har(text: impl Read) -> Result<Vec<f64>, Vec<FileMistake>> {
     let har: Har<Start> = serde_json::from_reader(text).map_err(|error| {
-        vec![Wrong { line: error.line(), rule: format!("is no HAR: {error}"), remedy: har::EXPORT }]
+        vec![FileMistake::at(error.line(), format!("is no HAR: {error}"), har::EXPORT)]
     })?;
     Ok(har.log.entries.iter().map(|e| e.started_date_time.as_nanosecond() as f64 / 1e9).collect())
 }
@@ -194,7 +186,12 @@ mod tests {
 
     use super::*;
 
-    fn log(name: &str, text: &str, column: &str, speed: f64) -> Result<Vec<Duration>, Vec<Wrong>> {
+    fn log(
+        name: &str,
+        text: &str,
+        column: &str,
+        speed: f64,
+    ) -> Result<Vec<Duration>, Vec<FileMistake>> {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join(name);
         std::fs::write(&path, text).unwrap();
@@ -224,7 +221,7 @@ mod tests {
         assert_eq!(log("visit.HAR", har, "time", 1.0).unwrap(), ms([0, 500, 3000]));
         let wrong = log("visit.har", "{\"log\":\n{}}", "time", 1.0).unwrap_err();
         assert_eq!(wrong[0].line, 2, "{wrong:?}");
-        assert!(wrong[0].rule.contains("entries"), "{wrong:?}");
+        assert!(wrong[0].problem.rule.contains("entries"), "{wrong:?}");
     }
 
     #[test]
@@ -240,9 +237,14 @@ mod tests {
         let times = log("access.log", lines, "time", 1.0).unwrap();
         assert_eq!(times, [0, 2000, 2250, 2500, 2750].map(Duration::from_millis));
         let wrong = log("access.log", "a [soon] b\nno time\n", "time", 1.0).unwrap_err();
-        let reported: Vec<_> = wrong.iter().map(|w| (w.line, w.rule.as_str())).collect();
+        let reported: Vec<_> = wrong.iter().map(|w| (w.line, w.problem.rule.as_str())).collect();
         assert_eq!(reported, [(1, "\"a [soon] b\" is no time"), (2, "\"no time\" is no time")]);
-        assert!(log("access.log", "\n", "time", 1.0).unwrap_err()[0].rule.contains("no time in"));
+        assert!(
+            log("access.log", "\n", "time", 1.0).unwrap_err()[0]
+                .problem
+                .rule
+                .contains("no time in")
+        );
     }
 
     proptest! {
@@ -257,14 +259,24 @@ mod tests {
     #[test]
     fn every_invalid_line_and_missing_column_is_reported() {
         let wrong = log("log.csv", "time\n1\nsoon\n2\nNaN\n", "time", 1.0).unwrap_err();
-        let reported: Vec<_> = wrong.iter().map(|w| (w.line, w.rule.as_str())).collect();
+        let reported: Vec<_> = wrong.iter().map(|w| (w.line, w.problem.rule.as_str())).collect();
         assert_eq!(reported, [(3, "\"soon\" is no time"), (5, "\"NaN\" is no time")]);
         let wrong = log("log.csv", "when,what\n1,a\n", "time", 1.0).unwrap_err();
-        assert_eq!(wrong[0].rule, "has no column time, but when, what");
-        assert!(log("log.csv", "time\n", "time", 1.0).unwrap_err()[0].rule.contains("no time in"));
+        assert_eq!(wrong[0].problem.rule, "has no column time, but when, what");
+        assert!(
+            log("log.csv", "time\n", "time", 1.0).unwrap_err()[0]
+                .problem
+                .rule
+                .contains("no time in")
+        );
         let long = log("log.csv", "time\n0\n90000\n", "time", 1.0).unwrap_err();
-        assert_eq!(long[0].rule, "lasts 25.0 h, at most 24 h");
-        assert!(read(Path::new("/nowhere.csv"), "time", 1.0).unwrap_err()[0].rule.contains("read"));
+        assert_eq!(long[0].problem.rule, "lasts 25.0 h, at most 24 h");
+        assert!(
+            read(Path::new("/nowhere.csv"), "time", 1.0).unwrap_err()[0]
+                .problem
+                .rule
+                .contains("read")
+        );
         let many = format!("time\n{}", "x\n".repeat(100));
         assert_eq!(log("log.csv", &many, "time", 1.0).unwrap_err().len(), MOST_REPORTED);
     }

@@ -1,5 +1,6 @@
 //! Settings of connections: HTTP version, lifetime, close, source addresses.
 
+use crate::word::{Word, words};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Source addresses for a target on loopback. Each has some 28,000 ports, so that together
@@ -63,13 +64,12 @@ pub enum Http {
     Two,
 }
 
+words!(Http: "1.1" => One, "2" => Two);
+
 impl Http {
     /// `1.1` or `2`.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::One => "1.1",
-            Self::Two => "2",
-        }
+        Self::WORDS[self as usize]
     }
 }
 
@@ -85,6 +85,8 @@ pub enum KeepAlive {
     /// Customers of other models have one session.
     Customer,
 }
+
+words!(KeepAlive: "request" => Request, "session" => Session, "customer" => Customer);
 
 impl Sources {
     /// Most addresses used of one network.
@@ -152,6 +154,8 @@ pub enum Close {
     /// close_notify and RST: no TIME_WAIT, for high rates from one address.
     Reset,
 }
+
+words!(Close: "shutdown" => Shutdown, "reset" => Reset);
 
 #[cfg(test)]
 mod tests {

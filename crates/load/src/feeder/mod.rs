@@ -7,6 +7,7 @@ pub mod rows;
 use rand::{RngExt, SeedableRng};
 
 use crate::rng::Rng;
+use crate::word::words;
 use rows::Rows;
 
 /// Multiplier of a session's seed for the rows of a feeder, so that they do not depend on
@@ -38,6 +39,8 @@ pub enum Pick {
     /// That of the session's number in the whole test; none after the last.
     Once,
 }
+
+words!(Pick: "in-turn" => InTurn, "random" => Random, "once" => Once);
 
 impl Feeder {
     /// The row of a session, by its number in the whole test and its seed; `None` if all rows

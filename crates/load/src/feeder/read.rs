@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use tidegate_config::Problem;
 
 use super::rows::Rows;
+use crate::file_mistake::FileMistake;
 
 /// Largest file in bytes, and most rows and columns in it.
 const LARGEST: u64 = 256 << 20;
@@ -17,38 +18,19 @@ const LONGEST: usize = 16 * 1024;
 /// Most mistakes reported of one file.
 const MOST_REPORTED: usize = 10;
 
-/// A mistake in a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrong {
-    /// Line from 1; 0 for the file as a whole.
-    pub line: usize,
-    /// What is wrong, and the remedy.
-    pub problem: Problem,
-}
-
-impl Wrong {
-    fn at(line: usize, rule: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { line, problem: Problem::new(rule, remedy) }
-    }
-
-    fn whole(rule: impl Into<String>, remedy: impl Into<String>) -> Vec<Self> {
-        vec![Self::at(0, rule, remedy)]
-    }
-}
-
 /// Reads a file: JSON Lines if its name ends in `.jsonl` or `.ndjson`, else CSV.
 ///
 /// # Errors
 /// All mistakes, up to a limit. The list is never empty.
-pub fn from_file(path: &Path) -> Result<Rows, Vec<Wrong>> {
+pub fn from_file(path: &Path) -> Result<Rows, Vec<FileMistake>> {
     let ends_in = |end: &str| path.extension().is_some_and(|own| own.eq_ignore_ascii_case(end));
     if ends_in("json") {
         let remedy = "write one object on each line, in a file that ends in .jsonl";
-        return Err(Wrong::whole(format!("{} is no table of rows", path.display()), remedy));
+        return Err(FileMistake::whole(format!("{} is no table of rows", path.display()), remedy));
     }
     let bytes = tidegate_config::read_bytes(path, LARGEST).map_err(|why| {
         let rule = format!("{} cannot be read: {why}", path.display());
-        Wrong::whole(rule, "the path is relative to the scenario's file")
+        FileMistake::whole(rule, "the path is relative to the scenario's file")
     })?;
     if ends_in("jsonl") || ends_in("ndjson") { from_json_lines(&bytes) } else { from_csv(&bytes) }
 }
@@ -58,32 +40,36 @@ pub fn from_file(path: &Path) -> Result<Rows, Vec<Wrong>> {
 ///
 /// # Errors
 /// As [`from_file`].
-pub fn from_csv(bytes: &[u8]) -> Result<Rows, Vec<Wrong>> {
+pub fn from_csv(bytes: &[u8]) -> Result<Rows, Vec<FileMistake>> {
     let bytes = text_of(bytes, "name,password")?;
     let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes);
     let mut record = csv::ByteRecord::new();
     let mut next = |record: &mut csv::ByteRecord| {
         let more = reader.read_byte_record(record).map_err(|error| {
-            Wrong::whole(format!("cannot be read as CSV: {error}"), "write it as CSV in UTF-8")
+            FileMistake::whole(
+                format!("cannot be read as CSV: {error}"),
+                "write it as CSV in UTF-8",
+            )
         })?;
         let at = record.position().map_or(0, |position| position.byte() as usize);
-        Ok::<_, Vec<Wrong>>(more.then_some(at))
+        Ok::<_, Vec<FileMistake>>(more.then_some(at))
     };
     let Some(at) = next(&mut record)? else { return Err(empty("name,password")) };
-    let names = names(&record).map_err(|problem| vec![Wrong { line: line(bytes, at), problem }])?;
+    let names =
+        names(&record).map_err(|problem| vec![FileMistake { line: line(bytes, at), problem }])?;
     let mut table = Table::new(names);
     let mut last = at;
     while table.wants_more()
         && let Some(at) = next(&mut record)?
     {
-        table.take(record.iter(), |problem| Wrong { line: line(bytes, at), problem });
+        table.take(record.iter(), |problem| FileMistake { line: line(bytes, at), problem });
         last = at;
     }
     if table.wants_more() && leaves_a_quote_open(&bytes[last..]) {
         let line = line(bytes, last);
         table.wrong.retain(|wrong| wrong.line != line);
         let remedy = "close it; within quotes a quote is written twice";
-        table.wrong.push(Wrong::at(line, "opens a quote that is not closed", remedy));
+        table.wrong.push(FileMistake::at(line, "opens a quote that is not closed", remedy));
     }
     table.finish()
 }
@@ -102,7 +88,7 @@ fn leaves_a_quote_open(record: &[u8]) -> bool {
 ///
 /// # Errors
 /// As [`from_file`].
-pub fn from_json_lines(bytes: &[u8]) -> Result<Rows, Vec<Wrong>> {
+pub fn from_json_lines(bytes: &[u8]) -> Result<Rows, Vec<FileMistake>> {
     const EXAMPLE: &str = "{\"name\": \"ann\", \"password\": \"1\"}";
     let bytes = text_of(bytes, EXAMPLE)?;
     let mut table: Option<Table> = None;
@@ -111,7 +97,7 @@ pub fn from_json_lines(bytes: &[u8]) -> Result<Rows, Vec<Wrong>> {
         if line.is_empty() {
             continue;
         }
-        let wrong = |problem| Wrong { line: number, problem };
+        let wrong = |problem| FileMistake { line: number, problem };
         let object: Map<String, Value> = match serde_json::from_slice(line) {
             Ok(object) => object,
             Err(error) => {
@@ -142,9 +128,9 @@ pub fn from_json_lines(bytes: &[u8]) -> Result<Rows, Vec<Wrong>> {
 }
 
 /// The bytes behind a byte order mark.
-fn text_of<'b>(bytes: &'b [u8], example: &str) -> Result<&'b [u8], Vec<Wrong>> {
+fn text_of<'b>(bytes: &'b [u8], example: &str) -> Result<&'b [u8], Vec<FileMistake>> {
     if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {
-        return Err(Wrong::whole("is UTF-16", "save it as UTF-8"));
+        return Err(FileMistake::whole("is UTF-16", "save it as UTF-8"));
     }
     let bytes = tidegate_config::without_mark(bytes);
     match bytes.trim_ascii().is_empty() {
@@ -153,8 +139,8 @@ fn text_of<'b>(bytes: &'b [u8], example: &str) -> Result<&'b [u8], Vec<Wrong>> {
     }
 }
 
-fn empty(example: &str) -> Vec<Wrong> {
-    Wrong::whole("is empty", format!("begin it with {example}"))
+fn empty(example: &str) -> Vec<FileMistake> {
+    FileMistake::whole("is empty", format!("begin it with {example}"))
 }
 
 /// The line of a record that begins at or after a byte, with empty lines before it.
@@ -213,7 +199,7 @@ pub(crate) fn is_plain(name: &str) -> bool {
 /// Rows so far, and what is wrong with some.
 struct Table {
     rows: Rows,
-    wrong: Vec<Wrong>,
+    wrong: Vec<FileMistake>,
     /// There are more rows than are possible.
     is_full: bool,
 }
@@ -232,7 +218,7 @@ impl Table {
     fn take<'c>(
         &mut self,
         cells: impl ExactSizeIterator<Item = &'c [u8]> + Clone,
-        wrong: impl Fn(Problem) -> Wrong,
+        wrong: impl Fn(Problem) -> FileMistake,
     ) {
         let columns = self.rows.names().len();
         let has = cells.len();
@@ -266,7 +252,7 @@ impl Table {
         values.into_iter().for_each(|value| self.rows.push(value));
     }
 
-    fn take_object(&mut self, object: &Map<String, Value>, wrong: impl Fn(Problem) -> Wrong) {
+    fn take_object(&mut self, object: &Map<String, Value>, wrong: impl Fn(Problem) -> FileMistake) {
         let mut values = Vec::with_capacity(self.rows.names().len());
         for name in self.rows.names() {
             values.push(match object.get(name) {
@@ -288,13 +274,13 @@ impl Table {
         self.take(cells.into_iter(), wrong);
     }
 
-    fn finish(mut self) -> Result<Rows, Vec<Wrong>> {
+    fn finish(mut self) -> Result<Rows, Vec<FileMistake>> {
         if !self.wrong.is_empty() {
             self.wrong.truncate(MOST_REPORTED);
             return Err(self.wrong);
         }
         if self.is_full || self.rows.len() > MOST_ROWS {
-            return Err(Wrong::whole(
+            return Err(FileMistake::whole(
                 format!("has more than {MOST_ROWS} rows"),
                 "use a part of it",
             ));
@@ -302,7 +288,7 @@ impl Table {
         if self.rows.is_empty() {
             let names = self.rows.names().join(",");
             let rule = format!("has no row below its names, {names}");
-            return Err(Wrong::whole(rule, "add at least one"));
+            return Err(FileMistake::whole(rule, "add at least one"));
         }
         self.rows.shrink();
         Ok(self.rows)
@@ -321,7 +307,7 @@ mod tests {
     }
 
     /// The lines and rules of mistakes.
-    fn mistakes(read: Result<Rows, Vec<Wrong>>) -> Vec<(usize, String)> {
+    fn mistakes(read: Result<Rows, Vec<FileMistake>>) -> Vec<(usize, String)> {
         let all = read.unwrap_err().into_iter();
         all.map(|wrong| (wrong.line, format!("{}; {}", wrong.problem.rule, wrong.problem.remedy)))
             .collect()

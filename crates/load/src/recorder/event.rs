@@ -6,6 +6,8 @@ use std::time::Duration;
 use tidegate_stats::Observation;
 
 use crate::client::connection::{CompletedHandshake, Progress};
+use crate::client::http::coding::Coding;
+use crate::client::http::exchange::Answer;
 use crate::outcome::{Cause, Failure, Offered, Outcome};
 use crate::result::failure::Sample;
 
@@ -207,9 +209,16 @@ impl Request {
             decoded_bytes: 0,
         }
     }
-}
 
-impl Request {
+    /// Takes over what is known of its response.
+    pub(crate) fn answered(&mut self, answer: &Answer) {
+        self.status = answer.status;
+        self.first_byte = answer.first_byte - answer.sent;
+        self.last_byte = answer.last_byte - answer.first_byte;
+        self.received_bytes = answer.received_bytes;
+        self.encoded = answer.coding != Coding::Identity;
+    }
+
     /// Why it failed; `None` if it did not, or was open at the end of the run.
     pub(crate) fn cause(&self) -> Option<Cause> {
         match self.outcome {

@@ -7,6 +7,7 @@
 use rand::RngExt;
 
 use crate::rng::Rng;
+use crate::word::words;
 
 /// Where a customer goes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub enum Form {
     /// and what lacks to 1 is Stay. This is the client of RUBiS.
     Effective,
 }
+
+words!(Form: "as-is" => AsIs, "normalised" => Normalised, "effective" => Effective);
 
 /// Rows of cumulative probability, without the zeros.
 #[derive(Clone, Debug, PartialEq)]

@@ -16,7 +16,6 @@ use super::in_flight::Opened;
 use super::request::{Request, RequestBuilder};
 use super::user_agent::{Borrows, PageResponse, UserAgent};
 use crate::client::connection::Connection;
-use crate::client::http::coding::Coding;
 use crate::outcome::{Failure, Outcome, Stage};
 use crate::recorder::event::{EventKind, Request as RecordedRequest};
 use crate::scenario::page::Method;
@@ -196,13 +195,9 @@ impl UserAgent {
         }
         match result {
             Ok(PageResponse { answer, unfollowed, .. }) => {
-                recorded.status = answer.status;
+                recorded.answered(&answer);
                 recorded.ok = answer.status < 400 && unfollowed.is_none();
                 recorded.failed = unfollowed.map(|unfollowed| unfollowed.failure());
-                recorded.first_byte = answer.first_byte - answer.sent;
-                recorded.last_byte = answer.last_byte - answer.first_byte;
-                recorded.received_bytes = answer.received_bytes;
-                recorded.encoded = answer.coding != Coding::Identity;
                 queue.ended.set(queue.ended.get().max(answer.last_byte));
                 if recorded.ok {
                     queue.loaded.borrow_mut().push(key(&asset.request));

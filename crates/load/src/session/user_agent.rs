@@ -236,13 +236,9 @@ impl UserAgent {
                     None if status < 500 => Err(Failure::Status4xx),
                     None => Err(Failure::Status5xx),
                 };
-                recorded.status = status;
+                recorded.answered(&answer);
                 recorded.ok = checked.is_ok();
                 recorded.failed = checked.err();
-                recorded.first_byte = answer.first_byte - answer.sent;
-                recorded.last_byte = answer.last_byte - answer.first_byte;
-                recorded.received_bytes = answer.received_bytes;
-                recorded.encoded = answer.coding != Coding::Identity;
                 recorded.decoded_bytes = decoded.unwrap_or_default();
                 self.keep_sample(request, &recorded);
                 context.record_at(answer.last_byte, EventKind::Request(recorded));

@@ -2,6 +2,7 @@
 
 use super::algorithms::{KeyExchangeGroup, Suite};
 use super::certificate::ClientCertificate;
+use crate::word::words;
 
 /// The TLS settings of a scenario.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,6 +32,8 @@ pub enum TicketsOf {
     One,
 }
 
+words!(TicketsOf: "customer" => Customer, "all" => All, "one" => One);
+
 /// TLS versions that customers offer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TlsVersions {
@@ -42,3 +45,5 @@ pub enum TlsVersions {
     /// 1.3 only.
     Only13,
 }
+
+words!(TlsVersions: "both" => Both, "1.2" => Only12, "1.3" => Only13);

@@ -1,12 +1,14 @@
 //! Reads `[arrivals]`, or several side by side as `[[arrivals]]`.
 
-use std::path::Path;
+use super::Refuse;
+use super::files::beside;
 use std::time::Duration;
 
 use super::limits::DAY;
 use crate::arrivals::{
     Arrivals, Bursts, Closed, Model, Process, Rate, Schedule, Segment, Wave, replay,
 };
+use crate::file_mistake::FileMistake;
 use tidegate_config::Preset::{Else, Is, Required, Unset};
 use tidegate_config::{Mistakes, Number, Other, Section, Text, Time, Value, Whole, Words, keys};
 
@@ -124,8 +126,7 @@ pub(super) fn arrivals(
     let list = value.list()?;
     if list.is_empty() || list.len() > Arrivals::MODELS {
         let most = Arrivals::MODELS;
-        value.wrong(format!("has {} entries", list.len()), format!("write 1 to {most}"));
-        return None;
+        return value.refuse(format!("has {} entries", list.len()), format!("write 1 to {most}"));
     }
     // Every one is read before the first that is wrong ends it.
     let entries: Vec<_> =
@@ -139,8 +140,7 @@ fn entry(section: &Section<'_>, file: &str, classes: Option<&[&str]>) -> Option<
         (None, _) => Some(None),
         (Some(value), None) => value.string().map(Some),
         (Some(value), Some([])) => {
-            value.wrong("names a class, but there are none", "add [[classes]], or remove it");
-            None
+            value.refuse("names a class, but there are none", "add [[classes]], or remove it")
         }
         (Some(value), Some(known)) => value.choice(known).map(|index| Some(known[index])),
     };
@@ -161,18 +161,16 @@ fn model(section: &Section<'_>, file: &str) -> Option<Model> {
     section.only(&[&WHENS, rest].concat());
     let named = section.optional(&ARRIVALS.model)?;
     let [when] = given.as_slice() else {
-        section.wrong(
+        return section.refuse(
             format!("has {} of {}, must have one", given.len(), WHENS.join(", ")),
             "write rate = 5 for five sessions per second, or customers = 50",
         );
-        return None;
     };
     if (*when == "customers") != (named == Some(2)) && named.is_some() {
-        section.wrong(
+        return section.refuse(
             format!("has a model that does not go with {when}"),
             "closed goes with customers, open and partly-open with all others",
         );
-        return None;
     }
     if *when == "customers" {
         return closed(section);
@@ -208,8 +206,8 @@ fn schedule(section: &Section<'_>, when: &str, file: &str) -> Option<Schedule> {
 fn segments(value: &Value<'_>) -> Option<Rate> {
     let list = value.list()?;
     if list.is_empty() || list.len() > SEGMENTS {
-        value.wrong(format!("has {} entries", list.len()), format!("write 1 to {SEGMENTS}"));
-        return None;
+        return value
+            .refuse(format!("has {} entries", list.len()), format!("write 1 to {SEGMENTS}"));
     }
     let segments: Vec<_> = list
         .iter()
@@ -222,8 +220,8 @@ fn segments(value: &Value<'_>) -> Option<Rate> {
                 [true, false, false] => (&SEGMENT.rate, &SEGMENT.rate),
                 [false, true, true] => (&SEGMENT.from, &SEGMENT.to),
                 _ => {
-                    section.wrong("must have either rate, or from and to", "write rate = 5");
-                    return None;
+                    return section
+                        .refuse("must have either rate, or from and to", "write rate = 5");
                 }
             };
             let (from_per_s, to_per_s) = (section.read(from), section.read(to));
@@ -265,20 +263,12 @@ fn replayed(value: &Value<'_>, file: &str) -> Option<Vec<Duration>> {
     let speed = section.read(&REPLAY.speed);
     let (name, column, speed) = (name?, column?, speed?);
     let log = section.get(REPLAY.file.name)?;
-    let path = Path::new(file).parent().unwrap_or(Path::new("")).join(name);
-    let wrong = match replay::read(&path, column, speed) {
+    let path = beside(file, name);
+    let mistakes = match replay::read(&path, column, speed) {
         Ok(times) => return Some(times),
-        Err(wrong) => wrong,
+        Err(mistakes) => mistakes,
     };
-    for mistake in wrong {
-        match mistake.line {
-            0 => log.wrong(mistake.rule, mistake.remedy),
-            line => {
-                let path = path.to_string_lossy();
-                value.reader.wrong_in(&path, line, column, mistake.rule, mistake.remedy);
-            }
-        }
-    }
+    FileMistake::report(mistakes, &log, &path.to_string_lossy(), column);
     None
 }
 

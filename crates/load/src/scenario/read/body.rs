@@ -1,5 +1,6 @@
 //! Reads what a page sends: a body as text, in base64 or from a file, or the fields of a form.
 
+use super::Refuse;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tidegate_config::{Section, Value};
@@ -105,8 +106,7 @@ fn decoded(value: &Value<'_>) -> Option<Content> {
     match STANDARD.decode(text) {
         Ok(bytes) => Some(Content::from(bytes)),
         Err(error) => {
-            value.wrong(format!("is not base64: {error}"), "write what `base64 FILE` prints");
-            None
+            value.refuse(format!("is not base64: {error}"), "write what `base64 FILE` prints")
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Reads `[[classes]]`: the classes of customers, with what they have in common.
 
+use super::Refuse;
 use tidegate_config::Preset::{Else, Required};
 use tidegate_config::{Keys, Number, Other, Section, Text, Value, keys};
 
@@ -106,8 +107,7 @@ fn class(
     let session = rules(section, common.rules);
     let own_steps = section.given(&SESSION.steps);
     if let (Some(steps), Some(_)) = (&own_steps, own) {
-        steps.wrong("cannot be combined with [transitions]", "remove one of them");
-        return None;
+        return steps.refuse("cannot be combined with [transitions]", "remove one of them");
     }
     let inherits = own_steps.is_none() && own.is_none();
     let steps = own_steps.or_else(|| common.section.given(&SESSION.steps).filter(|_| inherits));
@@ -137,8 +137,7 @@ fn class(
     let start = start(section, common.section, pages);
     let Some(transitions) = own.or(common.transitions) else {
         let remedy = "add [transitions] with a row for each page, or steps = [\"Home\"]";
-        section.wrong("has neither steps nor [transitions]", remedy);
-        return None;
+        return section.refuse("has neither steps nor [transitions]", remedy);
     };
     let table = transitions::read(transitions, pages, start, file);
     let (start, table) = (start?, table?);
@@ -150,39 +149,28 @@ fn class(
 fn start(section: &Section<'_>, common: &Section<'_>, pages: &[Page]) -> Option<u16> {
     let Some(value) = section.get(SESSION.start.name).or_else(|| common.get(SESSION.start.name))
     else {
-        section.wrong("has no start", "write start = \"Home\"");
-        return None;
+        return section.refuse("has no start", "write start = \"Home\"");
     };
     let name = value.string()?;
     match pages.iter().position(|page| page.name == name) {
-        Some(index) if pages[index].reads_last_page() => {
-            value.wrong(
-                "follows the last page, but there is none yet",
-                "start at a page with a path",
-            );
-            None
-        }
+        Some(index) if pages[index].reads_last_page() => value
+            .refuse("follows the last page, but there is none yet", "start at a page with a path"),
         Some(index) => Some(index as u16),
-        None => {
-            value.wrong("is not a page", steps::one_of(name, pages));
-            None
-        }
+        None => value.refuse("is not a page", steps::one_of(name, pages)),
     }
 }
 
 fn name(section: &Section<'_>) -> Option<String> {
     let Some(value) = section.get(CLASS.name.name) else {
-        section.wrong("has no name", "write name = \"bots\"");
-        return None;
+        return section.refuse("has no name", "write name = \"bots\"");
     };
     let name = value.string()?;
     let good = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | ' ');
     if name.trim().is_empty() || name.chars().count() > LONGEST_NAME || !name.chars().all(good) {
-        value.wrong(
+        return value.refuse(
             format!("must be letters, digits, -, _ and spaces, {LONGEST_NAME} at most"),
             "write name = \"bots\"",
         );
-        return None;
     }
     Some(name.to_owned())
 }
@@ -194,13 +182,10 @@ fn share(section: &Section<'_>, root: &Section<'_>) -> Option<f64> {
         None if arrivals(root).iter().any(|own| own.is_some() && *own == word(section, "name")) => {
             Some(0.0)
         }
-        None => {
-            section.wrong(
-                "has neither a share nor arrivals of its own",
-                "write share = 0.2, or [[arrivals]] with its class",
-            );
-            None
-        }
+        None => section.refuse(
+            "has neither a share nor arrivals of its own",
+            "write share = 0.2, or [[arrivals]] with its class",
+        ),
     }
 }
 

@@ -1,20 +1,22 @@
 //! Reads `[connections]`.
 
+use super::Refuse;
 use tidegate_config::{Boolean, Preset::Is, Section, Text, Whole, Words, keys};
 
 use crate::client::connections::{Close, Connections, Http, KeepAlive, PARALLEL, Sources};
+use crate::word::Word;
 
 keys! {
     /// Reuse and close of connections, and their source addresses.
     pub(super) static CONNECTIONS: ConnectionKeys {
         /// Version of HTTP: version 2 over TLS by ALPN, in clear text with prior knowledge.
-        http: Words(&["1.1", "2"]) = Is("1.1");
+        http: Words(Http::WORDS) = Is("1.1");
         /// What a connection is kept for: one request, one session, or a customer of the closed
         /// model over all sessions, together with the tickets.
-        keep: Words(&["request", "session", "customer"]) = Is("session");
+        keep: Words(KeepAlive::WORDS) = Is("session");
         /// Connections end with close_notify and FIN, or with close_notify and RST, which leaves
         /// no port in TIME_WAIT.
-        close: Words(&["shutdown", "reset"]) = Is("shutdown");
+        close: Words(Close::WORDS) = Is("shutdown");
         /// Source addresses. `auto` uses 64 addresses of 127.0.77.0/24 in turn for a target on
         /// loopback, and otherwise the system's choice.
         sources: Text("`auto`, `system`, or addresses and IPv4 networks with commas between") = Is("auto");
@@ -29,10 +31,9 @@ keys! {
 
 pub(super) fn read(section: &Section<'_>) -> Connections {
     section.known(&CONNECTIONS);
-    let http = section.given(&CONNECTIONS.http).map(|at| [Http::One, Http::Two][at]);
-    let keep = section.given(&CONNECTIONS.keep);
-    let keep = keep.map(|at| [KeepAlive::Request, KeepAlive::Session, KeepAlive::Customer][at]);
-    let close = section.given(&CONNECTIONS.close).map(|at| [Close::Shutdown, Close::Reset][at]);
+    let http = section.given(&CONNECTIONS.http).map(|at| Http::ALL[at]);
+    let keep = section.given(&CONNECTIONS.keep).map(|at| KeepAlive::ALL[at]);
+    let close = section.given(&CONNECTIONS.close).map(|at| Close::ALL[at]);
     let sources = sources(section);
     Connections {
         http: http.unwrap_or_default(),
@@ -49,8 +50,7 @@ fn sources(section: &Section<'_>) -> Option<Sources> {
         Ok(sources) => Some(sources),
         Err(rule) => {
             let value = section.get(CONNECTIONS.sources.name)?;
-            value.wrong(rule, "write \"auto\", \"system\", or \"127.0.1.1,127.8.0.0/16\"");
-            None
+            value.refuse(rule, "write \"auto\", \"system\", or \"127.0.1.1,127.8.0.0/16\"")
         }
     }
 }

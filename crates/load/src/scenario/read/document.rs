@@ -71,8 +71,7 @@ fn parts(root: &Section<'_>, file: &str) -> Option<ScenarioDefinition> {
     let files = Files::beside(file);
     let feeders = root.given(&SCENARIO.feeders);
     let feeders = feeders.map(|value| feeders::read(&value, &mut names, file)).unwrap_or_default();
-    let fields = root.given(&SCENARIO.fields).and_then(|value| value.section());
-    let fields = fields.map(|section| field_rules(&section, &names, &files)).unwrap_or_default();
+    let fields = table(root, &SCENARIO.fields, |section| field_rules(section, &names, &files));
     let hosts = root.given(&SCENARIO.hosts);
     let hosts = hosts.map(|value| hosts::read(&value, file)).unwrap_or_default();
     let mut pages = pages(root, &mut names, &files);
@@ -83,16 +82,11 @@ fn parts(root: &Section<'_>, file: &str) -> Option<ScenarioDefinition> {
     let class_names = class_names(root);
     let arrivals = root.given(&SCENARIO.arrivals);
     let arrivals = arrivals.and_then(|value| arrivals_of(&value, file, Some(&class_names)));
-    let run = root.given(&SCENARIO.run).and_then(|value| value.section());
-    let run = run.map(|section| run::read(&section)).unwrap_or_default();
-    let connections = root.given(&SCENARIO.connections).and_then(|value| value.section());
-    let connections = connections.map(|section| connections::read(&section)).unwrap_or_default();
-    let tls = root.given(&SCENARIO.tls).and_then(|value| value.section());
-    let tls = tls.map(|section| tls::read(&section, file)).unwrap_or_default();
-    let thresholds = root.given(&SCENARIO.thresholds).and_then(|value| value.section());
-    let thresholds = thresholds
-        .map(|section| thresholds::read(&section, &pages, &class_names))
-        .unwrap_or_default();
+    let run = table(root, &SCENARIO.run, run::read);
+    let connections = table(root, &SCENARIO.connections, connections::read);
+    let tls = table(root, &SCENARIO.tls, |section| tls::read(section, file));
+    let thresholds =
+        table(root, &SCENARIO.thresholds, |it| thresholds::read(it, &pages, &class_names));
     unknown_values(root, &pages, &names);
     let classes = classes?;
     let fed = fed::used(&classes, &pages, &fields, &feeders);
@@ -119,6 +113,15 @@ fn parts(root: &Section<'_>, file: &str) -> Option<ScenarioDefinition> {
         notes,
         length: OnceLock::new(),
     })
+}
+
+/// What a table says; what is read of none if the file does not have it.
+fn table<T: Default>(
+    root: &Section<'_>,
+    key: &Key<Other>,
+    read: impl FnOnce(&Section<'_>) -> T,
+) -> T {
+    root.given(key).and_then(|value| value.section()).map(|it| read(&it)).unwrap_or_default()
 }
 
 fn stem(file: &str) -> String {

@@ -1,5 +1,6 @@
 //! Reads the duration of sessions.
 
+use super::Refuse;
 use tidegate_config::{Section, Value};
 
 use super::session::SESSION;
@@ -49,11 +50,10 @@ pub(super) fn read(
     // A duration of [session] need not apply to a class.
     let Some(value) = own.find_map(|name| section.get(name)) else { return Some(None) };
     let name = &pages[usize::from(end_at)].name;
-    value.wrong(
+    value.refuse(
         format!("sessions cannot end at {name}: none moves to it"),
         "write end_at = the name of a page that customers come to again and again",
-    );
-    None
+    )
 }
 
 /// Reports a common duration that no class uses. `classes` are the table of each class and

@@ -1,5 +1,6 @@
 //! Reads `extract`, `check` and `soft_check` of a page.
 
+use super::Refuse;
 use regex::bytes::Regex;
 use tidegate_config::Preset::{Else, Required, Unset};
 use tidegate_config::{Key, Other, Section, Text, Value, keys};
@@ -71,12 +72,12 @@ fn extractions_of(section: &Section<'_>, names: &mut Names) -> Vec<(u16, Find)> 
     }
     let read = |(name, value): (&str, Value<'_>)| {
         if is_own(name) {
-            value.wrong("is a name that every customer has already", "choose another name");
-            return None;
+            return value
+                .refuse("is a name that every customer has already", "choose another name");
         }
         if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
-            value.wrong("must be letters, digits and _", "write token = { css = \"input\" }");
-            return None;
+            return value
+                .refuse("must be letters, digits and _", "write token = { css = \"input\" }");
         }
         Some((names.index(name), find(&value.section()?)?))
     };
@@ -88,11 +89,10 @@ fn find(section: &Section<'_>) -> Option<Find> {
     let keys = [EXTRACT.css.name, EXTRACT.json.name, EXTRACT.regex.name, EXTRACT.header.name];
     let given: Vec<_> = keys.into_iter().filter_map(|key| Some((key, section.get(key)?))).collect();
     let [(key, value)] = given.as_slice() else {
-        section.wrong(
+        return section.refuse(
             format!("has {} of css, json, regex and header, must have one", given.len()),
             "write { css = \"input[name=csrf]\", attribute = \"value\" }",
         );
-        return None;
     };
     let attribute = section.get(EXTRACT.attribute.name);
     if let Some(attribute) = attribute.as_ref().filter(|_| *key != "css") {
@@ -107,13 +107,10 @@ fn find(section: &Section<'_>) -> Option<Find> {
             };
             match Selector::parse(text) {
                 Ok(selector) => Some(Find::Css(Wanted { selector, attribute }, text.to_owned())),
-                Err(rule) => {
-                    value.wrong(
-                        rule,
-                        "write names, #id, .class, [attribute=value], with a space or > between",
-                    );
-                    None
-                }
+                Err(rule) => value.refuse(
+                    rule,
+                    "write names, #id, .class, [attribute=value], with a space or > between",
+                ),
             }
         }
         "json" => pointer(value).map(Find::Json),
@@ -121,8 +118,7 @@ fn find(section: &Section<'_>) -> Option<Find> {
         _ => {
             let name = value.string()?;
             if name.is_empty() || !name.bytes().all(|b| b.is_ascii_graphic() && b != b':') {
-                value.wrong("is not a name of a header field", "write \"location\"");
-                return None;
+                return value.refuse("is not a name of a header field", "write \"location\"");
             }
             Some(Find::Header(name.to_ascii_lowercase()))
         }
@@ -137,10 +133,7 @@ fn checks_of(section: &Section<'_>) -> Vec<Check> {
         checks.push(Check::Status(statuses.map(|status| status as u16).collect()));
     }
     let text = |value: &Value<'_>| match value.string()? {
-        "" => {
-            value.wrong("is empty", "write a text of the page");
-            None
-        }
+        "" => value.refuse("is empty", "write a text of the page"),
         text => Some(text.to_owned()),
     };
     each(section, &CHECK.contains, |value| checks.extend(text(value).map(Check::Contains)));
@@ -166,8 +159,7 @@ fn each(section: &Section<'_>, key: &Key<Other>, mut read: impl FnMut(&Value<'_>
 fn json(section: &Section<'_>) -> Option<Check> {
     section.known(&CHECK_JSON);
     let Some(place) = section.get(CHECK_JSON.pointer.name) else {
-        section.wrong("has no pointer", "write { pointer = \"/ok\", equals = true }");
-        return None;
+        return section.refuse("has no pointer", "write { pointer = \"/ok\", equals = true }");
     };
     let equals = match section.given(&CHECK_JSON.equals) {
         Some(value) if value.is_str() => Some(value.string()?.into()),
@@ -185,8 +177,7 @@ fn pointer(value: &Value<'_>) -> Option<String> {
     if text.is_empty() || text.starts_with('/') {
         return Some(text.to_owned());
     }
-    value.wrong("must begin with /", format!("write \"/{text}\""));
-    None
+    value.refuse("must begin with /", format!("write \"/{text}\""))
 }
 
 fn regex(value: &Value<'_>) -> Option<Regex> {
@@ -196,11 +187,10 @@ fn regex(value: &Value<'_>) -> Option<Regex> {
             // The last line has the reason; the lines above show the position.
             let error = error.to_string();
             let what = error.lines().last().unwrap_or_default();
-            value.wrong(
+            value.refuse(
                 format!("is not a regular expression: {}", what.trim_start_matches("error: ")),
                 "write one as docs.rs/regex has them, such as 'code=([0-9]+)'",
-            );
-            None
+            )
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Reads `[feeders]` and the files named there.
 
-use std::path::Path;
-
+use super::files::beside;
 use super::names::{Names, is_own};
 use crate::feeder::read::{from_file, is_plain};
 use crate::feeder::rows::Rows;
 use crate::feeder::{Feeder, Pick};
+use crate::file_mistake::FileMistake;
+use crate::word::Word;
 use tidegate_config::Preset::{Is, Required};
 use tidegate_config::{Section, Text, Value, Words, keys};
 
@@ -19,7 +20,7 @@ keys! {
         /// `in-turn`: each session gets the next row, after the last one the first again. `random`:
         /// any row, by the seed. `once`: each session gets the next row; after the last one
         /// sessions fail (`rows_used_up`).
-        pick: Words(&["in-turn", "random", "once"]) = Is("in-turn");
+        pick: Words(Pick::WORDS) = Is("in-turn");
     }
 }
 
@@ -51,25 +52,15 @@ fn feeder(
     file: &str,
 ) -> Option<Feeder> {
     section.known(&FEEDER);
-    let pick =
-        section.read(&FEEDER.pick).map(|index| [Pick::InTurn, Pick::Random, Pick::Once][index]);
+    let pick = section.read(&FEEDER.pick).map(|at| Pick::ALL[at]);
     let given = section.read(&FEEDER.file)?;
-    let path = Path::new(file).parent().unwrap_or(Path::new("")).join(given);
+    let path = beside(file, given);
     let shown = path.to_string_lossy().into_owned();
     let rows = match from_file(&path) {
         Ok(rows) => rows,
         Err(mistakes) => {
-            let place = section.get(FEEDER.file.name);
-            for wrong in mistakes {
-                match (wrong.line, &place) {
-                    (0, Some(value)) => value.report(wrong.problem),
-                    (line, _) => {
-                        let problem = wrong.problem;
-                        let (rule, remedy) = (problem.rule, problem.remedy);
-                        section.reader.wrong_in(&shown, line, &section.path, rule, remedy);
-                    }
-                }
-            }
+            let named = section.get(FEEDER.file.name)?;
+            FileMistake::report(mistakes, &named, &shown, &section.path);
             return None;
         }
     };

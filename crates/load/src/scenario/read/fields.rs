@@ -1,5 +1,6 @@
 //! Reads the rules for form fields.
 
+use super::Refuse;
 use std::path::Path;
 
 use tidegate_config::Preset::{Else, Is, Unset};
@@ -83,8 +84,7 @@ fn field_rule(value: &Value<'_>, names: &Names, files: &Files) -> Option<FieldRu
     }
     for key in [FIELD.name.name, FIELD.content_type.name] {
         if let Some(value) = section.get(key) {
-            value.wrong("goes with file", "add file = \"cat.png\", or remove it");
-            return None;
+            return value.refuse("goes with file", "add file = \"cat.png\", or remove it");
         }
     }
     if has(FIELD.uniform.name) {
@@ -110,8 +110,7 @@ fn field_rule(value: &Value<'_>, names: &Names, files: &Files) -> Option<FieldRu
     if section.given(&FIELD.keep) == Some(true) {
         return Some(FieldRule::Keep);
     }
-    section.wrong("is not a rule for a field", REMEDY);
-    None
+    section.refuse("is not a rule for a field", REMEDY)
 }
 
 /// A file that a form sends.

@@ -1,5 +1,6 @@
 //! Reads the files whose content customers send.
 
+use super::Refuse;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -9,12 +10,18 @@ use tidegate_config::Value;
 
 use crate::scenario::content::{Content, LARGEST};
 
+/// The place of a file that a scenario names: paths start in the folder of the scenario's file.
+pub(super) fn beside(scenario: &str, name: &str) -> PathBuf {
+    Path::new(scenario).parent().unwrap_or(Path::new("")).join(name)
+}
+
 /// Most bytes of all files of a scenario.
 const LARGEST_SUM: u64 = 256 << 20;
 
 /// The files of a scenario. Each is read once.
 pub(super) struct Files {
-    folder: PathBuf,
+    /// The scenario's own file.
+    scenario: String,
     read: RefCell<Known>,
 }
 
@@ -25,23 +32,20 @@ struct Known {
 }
 
 impl Files {
-    /// `file` is the scenario's: paths start in its folder.
+    /// `file` is the scenario's.
     pub(super) fn beside(file: &str) -> Self {
-        let folder = Path::new(file).parent().unwrap_or(Path::new("")).to_owned();
-        Self { folder, read: RefCell::default() }
+        Self { scenario: file.to_owned(), read: RefCell::default() }
     }
 
     /// The content of the file that a value names.
     pub(super) fn content(&self, value: &Value<'_>) -> Option<Content> {
-        let path = self.folder.join(value.string()?);
+        let path = beside(&self.scenario, value.string()?);
         let known = &mut *self.read.borrow_mut();
         if let Some(content) = known.contents.get(&path) {
             return Some(content.clone());
         }
-        let wrong = |rule: String, remedy: &str| {
-            value.wrong(format!("{} {rule}", path.display()), remedy);
-            None
-        };
+        let wrong =
+            |rule: String, remedy: &str| value.refuse(format!("{} {rule}", path.display()), remedy);
         let bytes = match tidegate_config::read_bytes(&path, LARGEST) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::FileTooLarge => {

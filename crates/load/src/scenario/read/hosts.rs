@@ -1,7 +1,6 @@
 //! Reads `[hosts]`.
 
-use std::path::Path;
-
+use super::files::beside;
 use tidegate_config::Preset::{Else, Is, Required, Unset};
 use tidegate_config::{Boolean, Section, Text, Value, Words, keys};
 
@@ -9,6 +8,7 @@ use crate::client::connections::Http;
 use crate::client::target::Target;
 use crate::client::tls::config::trusted_roots;
 use crate::scenario::host::{Host, MOST};
+use crate::word::Word;
 
 keys! {
     /// A host beside the target, by its name: that of a single sign-on, or of an API. Customers
@@ -23,7 +23,7 @@ keys! {
         /// Name for SNI and the verification of its certificate.
         server_name: Text("a host's name") = Else("that of `url`");
         /// Version of HTTP.
-        http: Words(&["1.1", "2"]) = Else("that of the target");
+        http: Words(Http::WORDS) = Else("that of the target");
     }
 }
 
@@ -50,9 +50,9 @@ pub(super) fn read(value: &Value<'_>, file: &str) -> Vec<Host> {
 fn host(name: &str, section: &Section<'_>, file: &str) -> Option<Host> {
     section.known(&HOST);
     let insecure = section.given(&HOST.insecure).unwrap_or_default();
-    let http = section.given(&HOST.http).map(|at| [Http::One, Http::Two][at]);
+    let http = section.given(&HOST.http).map(|at| Http::ALL[at]);
     let ca = section.get(HOST.ca.name).and_then(|value| {
-        let path = Path::new(file).parent().unwrap_or(Path::new("")).join(value.string()?);
+        let path = beside(file, value.string()?);
         if let Err(error) = trusted_roots(Some(&path)) {
             value.wrong(error.to_string(), "name a PEM file; paths are relative to the scenario's");
         }

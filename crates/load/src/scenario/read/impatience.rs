@@ -1,5 +1,6 @@
 //! Reads `impatience`.
 
+use super::Refuse;
 use tidegate_config::Preset::{Is, Unset};
 use tidegate_config::{Other, Time, Value, Whole, keys};
 
@@ -45,11 +46,10 @@ pub(super) fn read(value: &Value<'_>) -> Option<Impatience> {
     let inner = match &given {
         (Some(inner), None) | (None, Some(inner)) => inner.section()?,
         _ => {
-            section.wrong(
+            return section.refuse(
                 "must have either come_back or hammer",
                 "write { come_back = { back_off = \"2s\", attempts = 3 } }",
             );
-            return None;
         }
     };
     if given.1.is_some() {

@@ -1,5 +1,6 @@
 //! Reads `[pages]` and `[parameters]`.
 
+use super::Refuse;
 use super::body::{Sent, sent};
 use super::expectations;
 use super::fields::text;
@@ -155,10 +156,7 @@ fn page(
         let value = section.get(key.name)?;
         match Template::parse(value.string()?, |name| names.index(name)) {
             Ok(template) => Some(template),
-            Err(rule) => {
-                value.wrong(rule, "write a path such as \"/items/{item}\"");
-                None
-            }
+            Err(rule) => value.refuse(rule, "write a path such as \"/items/{item}\""),
         }
     };
     let (path, link, form) = (template(&PAGE.path), template(&PAGE.link), template(&PAGE.form));
@@ -233,10 +231,7 @@ fn assets(section: &Section<'_>, names: &mut Names) -> Vec<Template> {
     let read = |value: &Value<'_>| match Template::parse(value.string()?, |name| names.index(name))
     {
         Ok(template) => Some(template),
-        Err(rule) => {
-            value.wrong(rule, "write a path such as \"/style.css\"");
-            None
-        }
+        Err(rule) => value.refuse(rule, "write a path such as \"/style.css\""),
     };
     list.iter().take(ASSETS).filter_map(read).collect()
 }
@@ -252,28 +247,25 @@ pub(super) fn headers(value: Option<Value<'_>>, names: &Names) -> Vec<(String, V
         // Source: RFC 9110, section 5.6.2.
         let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
         if name.is_empty() || !name.bytes().all(token) {
-            value.wrong("is not a name of a header field", "write \"X-Token\" = \"{token}\"");
-            return None;
+            return value
+                .refuse("is not a name of a header field", "write \"X-Token\" = \"{token}\"");
         }
         if OWN_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own)) {
-            value.wrong(
+            return value.refuse(
                 "is a header field that the load generator sets",
                 "remove it; content_type has a key of its own",
             );
-            return None;
         }
         let parts = text(&value, names)?;
         let control = |part: &TextPart| matches!(part, TextPart::Literal(text) if text.contains(char::is_control));
         if parts.iter().any(control) {
-            value.wrong("has a line break or control character", "remove it");
-            return None;
+            return value.refuse("has a line break or control character", "remove it");
         }
         if name.eq_ignore_ascii_case(COOKIE)
             && is_literal(&parts)
             && let Err(rule) = are_cookies(value.string()?)
         {
-            value.wrong(rule, "write Cookie = \"sid=1; lang=en\"");
-            return None;
+            return value.refuse(rule, "write Cookie = \"sid=1; lang=en\"");
         }
         Some((name.to_owned(), parts))
     };

@@ -1,5 +1,6 @@
 //! Reads `steps`.
 
+use super::Refuse;
 use tidegate_config::Preset::{Else, Is, Required};
 use tidegate_config::{Text, Time, Value, Whole, did_you_mean, keys};
 
@@ -24,16 +25,14 @@ keys! {
 pub(super) fn read(value: &Value<'_>, pages: &[Page]) -> Option<Vec<ScriptStep>> {
     let list = value.list()?;
     if list.is_empty() {
-        value.wrong("has no step", "write [\"Home\"]");
-        return None;
+        return value.refuse("has no step", "write [\"Home\"]");
     }
     let mut steps = Vec::new();
     // Every one is read before the first that is wrong ends it.
     let read: Vec<_> = list.iter().map(|value| step(value, pages)).collect();
     for (step, times) in read.into_iter().collect::<Option<Vec<_>>>()? {
         if steps.len() + times > LONGEST {
-            value.wrong(format!("has more than {LONGEST} requests"), "repeat less");
-            return None;
+            return value.refuse(format!("has more than {LONGEST} requests"), "repeat less");
         }
         steps.extend(std::iter::repeat_n(step, times));
     }
@@ -55,8 +54,7 @@ fn step(value: &Value<'_>, pages: &[Page]) -> Option<(ScriptStep, usize)> {
     let section = value.section()?;
     section.known(&STEP);
     let Some(name) = section.get(STEP.page.name) else {
-        section.wrong("has no page", "write { page = \"Home\", think = \"3s\" }");
-        return None;
+        return section.refuse("has no page", "write { page = \"Home\", think = \"3s\" }");
     };
     let times = section.read(&STEP.repeat);
     let think = section.optional(&STEP.think);

@@ -1,19 +1,20 @@
 //! Reads `[tls]`.
 
-use std::path::Path;
-
+use super::Refuse;
+use super::files::beside;
 use tidegate_config::Preset::{Else, Is, Unset};
 use tidegate_config::{Number, Other, Section, Text, Value, Words, keys};
 
 use crate::client::tls::algorithms::{KeyExchangeGroup, Offer, Suite, UnknownName};
 use crate::client::tls::certificate::ClientCertificate;
 use crate::client::tls::rules::{TicketsOf, TlsRules, TlsVersions};
+use crate::word::Word;
 
 keys! {
     /// TLS with an `https` target.
     pub(super) static TLS: TlsKeys {
         /// Versions of TLS that customers offer.
-        versions: Words(&["both", "1.2", "1.3"]) = Is("both");
+        versions: Words(TlsVersions::WORDS) = Is("both");
         /// Cipher suites that customers offer, the preferred one first.
         suites: Other("list of texts", "names of IANA or OpenSSL, at least one") = Else("all, AES-128 first");
         /// Key exchange groups that customers offer, the preferred one first.
@@ -27,19 +28,15 @@ keys! {
         full_share: Number(0.0, 1.0) = Else("connections with a ticket are resumed");
         /// Tickets for resumption: the customer's own, those of all customers, or one ticket of
         /// TLS 1.3 for all.
-        tickets: Words(&["customer", "all", "one"]) = Else("`\"all\"` with `full_share`, otherwise `\"customer\"`");
+        tickets: Words(TicketsOf::WORDS) = Else("`\"all\"` with `full_share`, otherwise `\"customer\"`");
     }
 }
 
 /// `file` is the scenario's, from which files named in it are found.
 pub(super) fn read(section: &Section<'_>, file: &str) -> TlsRules {
     section.known(&TLS);
-    let versions = section.given(&TLS.versions);
-    let versions =
-        versions.map(|at| [TlsVersions::Both, TlsVersions::Only12, TlsVersions::Only13][at]);
-    let tickets = section
-        .given(&TLS.tickets)
-        .map(|at| [TicketsOf::Customer, TicketsOf::All, TicketsOf::One][at]);
+    let versions = section.given(&TLS.versions).map(|at| TlsVersions::ALL[at]);
+    let tickets = section.given(&TLS.tickets).map(|at| TicketsOf::ALL[at]);
     let suites = section.given(&TLS.suites).and_then(|value| names(&value, Suite::parse));
     let groups =
         section.given(&TLS.groups).and_then(|value| names(&value, KeyExchangeGroup::parse));
@@ -61,7 +58,6 @@ pub(super) fn read(section: &Section<'_>, file: &str) -> TlsRules {
 
 /// The certificate that customers show, and its key.
 fn certificate(section: &Section<'_>, file: &str) -> Option<ClientCertificate> {
-    let folder = Path::new(file).parent().unwrap_or(Path::new(""));
     let key = section.get(TLS.key.name);
     let Some(certificate) = section.get(TLS.certificate.name) else {
         if let Some(key) = key {
@@ -69,20 +65,19 @@ fn certificate(section: &Section<'_>, file: &str) -> Option<ClientCertificate> {
         }
         return None;
     };
-    let path = folder.join(certificate.string()?);
+    let path = beside(file, certificate.string()?);
     let key_path = match &key {
-        Some(key) => Some(folder.join(key.string()?)),
+        Some(key) => Some(beside(file, key.string()?)),
         None => None,
     };
     match ClientCertificate::load(&path, key_path.as_deref()) {
         Ok(read) => Some(read),
         Err(wrong) => {
             let value = key.filter(|_| wrong.of_key).unwrap_or(certificate);
-            value.wrong(
+            value.refuse(
                 format!("{}: {}", wrong.file.display(), wrong.rule),
                 format!("{}; paths are relative to the scenario's file", wrong.remedy),
-            );
-            None
+            )
         }
     }
 }
@@ -95,10 +90,7 @@ fn names<T>(value: &Value<'_>, parse: fn(&str) -> Result<T, UnknownName>) -> Opt
     }
     let name = |value: &Value<'_>| match parse(value.string()?) {
         Ok(known) => Some(known),
-        Err(unknown) => {
-            value.wrong(unknown.rule, unknown.remedy);
-            None
-        }
+        Err(unknown) => value.refuse(unknown.rule, unknown.remedy),
     };
     // All mistakes are reported, not only the first.
     let read: Vec<Option<T>> = list.iter().map(name).collect();

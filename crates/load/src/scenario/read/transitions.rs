@@ -1,13 +1,15 @@
 //! Reads the table of transitions: inline, from a CSV file, a published one
 //! by name, or weights.
 
-use std::path::Path;
+use super::Refuse;
+use super::files::beside;
 
 use super::limits::MOVES;
 use super::steps::one_of;
 use crate::scenario::builtin;
 use crate::scenario::page::Page;
 use crate::scenario::table::{Form, Move, Table};
+use crate::word::Word;
 use tidegate_config::Preset::{Is, Unset};
 use tidegate_config::{Other, Reader, Section, Text, Value, Words, keys};
 
@@ -25,7 +27,7 @@ keys! {
         weights: Other("table of numbers", "a page, `Back`, `Stay` or `End` each; not all 0") = Unset;
         /// `as-is`: rows must sum to one. `normalised`: each row is divided by its sum.
         /// `effective`: a row counts up to a sum of one, and the rest to one is `Stay`.
-        form: Words(&["as-is", "normalised", "effective"]) = Is("as-is");
+        form: Words(Form::WORDS) = Is("as-is");
     }
 }
 
@@ -46,8 +48,7 @@ pub(super) fn read(
     file: &str,
 ) -> Option<Table> {
     let section = value.section()?;
-    let form = section.read(&TRANSITIONS.form)?;
-    let form = [Form::AsIs, Form::Normalised, Form::Effective][form];
+    let form = Form::ALL[section.read(&TRANSITIONS.form)?];
     let with_form = |key| section.only(&[key, TRANSITIONS.form.name]);
     if let Some(weights) = section.given(&TRANSITIONS.weights) {
         section.only(&[TRANSITIONS.weights.name]);
@@ -55,10 +56,7 @@ pub(super) fn read(
         let rows = vec![row; pages.len()];
         return match Table::new(rows, Form::Normalised) {
             Ok(table) => Some(table),
-            Err(_) => {
-                weights.wrong("sum to zero", "give at least one page a weight");
-                None
-            }
+            Err(_) => weights.refuse("sum to zero", "give at least one page a weight"),
         };
     }
     let csv = if section.get(TRANSITIONS.table.name).is_some() {
@@ -67,15 +65,14 @@ pub(super) fn read(
         Some((name.to_owned(), builtin::table(name)?.to_owned()))
     } else if let Some(value) = section.get(TRANSITIONS.file.name) {
         with_form(TRANSITIONS.file.name);
-        let path = Path::new(file).parent().unwrap_or(Path::new("")).join(value.string()?);
+        let path = beside(file, value.string()?);
         match tidegate_config::read_text(&path, LARGEST) {
             Ok(text) => Some((path.to_string_lossy().into_owned(), text)),
             Err(error) => {
-                value.wrong(
+                return value.refuse(
                     format!("{} cannot be read: {error}", path.display()),
                     "the path is relative to the scenario's file",
                 );
-                return None;
             }
         }
     } else {
