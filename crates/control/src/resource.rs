@@ -56,11 +56,6 @@ impl<T> ByResource<T> {
         self.0[name as usize].as_ref()
     }
 
-    /// The value of a resource, to be changed.
-    pub fn get_mut(&mut self, name: ResourceName) -> Option<&mut T> {
-        self.0[name as usize].as_mut()
-    }
-
     /// The value of a resource, to be changed; the default where there was none.
     pub fn entry(&mut self, name: ResourceName) -> &mut T
     where
@@ -91,5 +86,20 @@ impl<T> ByResource<T> {
     pub fn map<U>(self, mut of: impl FnMut(ResourceName, T) -> U) -> ByResource<U> {
         let mut names = ResourceName::ALL.into_iter();
         ByResource(self.0.map(|value| names.next().zip(value).map(|(name, value)| of(name, value))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resources_out_of_view_are_left_out_and_the_gate_is_first() {
+        let values = ByResource::default().with(ResourceName::Host, 3).with(ResourceName::Gate, 1);
+        let seen: Vec<_> = values.iter().map(|(name, value)| (name, *value)).collect();
+        assert_eq!(seen, [(ResourceName::Gate, 1), (ResourceName::Host, 3)]);
+        let named = values.map(|name, value| format!("{} {value}", name.as_str()));
+        assert_eq!(named.get(ResourceName::Host).unwrap(), "host 3");
+        assert_eq!(named.with(ResourceName::Host, None).get(ResourceName::Host), None);
     }
 }

@@ -50,7 +50,7 @@ fn what_other_processes_use_is_no_room() {
     // Others use half of the processor: (0.9 − 0.5) / 0.2 = twice as much.
     let known = after(60, |_| {
         let mut reading = second(20, 60);
-        let upstream = reading.usage.get_mut(ResourceName::Upstream).unwrap();
+        let upstream = reading.usage.entry(ResourceName::Upstream);
         upstream.idle = Some(0.3);
         (reading, 0)
     });
@@ -64,7 +64,7 @@ fn refusals_cost_nothing_of_what_the_service_carries() {
         after(60, |_| {
             let mut reading = second(20, 60);
             let used = 0.8 + refused as f64 * REFUSAL_CPU_S;
-            reading.usage.get_mut(ResourceName::Gate).unwrap().used_cpu_s = Some(used);
+            reading.usage.entry(ResourceName::Gate).used_cpu_s = Some(used);
             (reading, refused)
         })
         .sessions_per_s
@@ -89,7 +89,7 @@ fn the_more_it_varies_the_wider_is_the_range() {
         let known = after(200, |at| {
             let mut reading = second(20, 60);
             let more = if at % 20 < 10 { 1.0 + swing as f64 * 0.1 } else { 1.0 };
-            let upstream = reading.usage.get_mut(ResourceName::Upstream).unwrap();
+            let upstream = reading.usage.entry(ResourceName::Upstream);
             upstream.used_cpu_s = upstream.used_cpu_s.map(|used| used * more);
             (reading, 0)
         });
