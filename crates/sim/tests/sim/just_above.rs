@@ -78,10 +78,11 @@ fn patience_that_differs_is_learned_too() {
         let outcome = outcome(&scenario, load);
         let wait_ms = outcome.admission_wait_ms(0.95).expect("some are admitted");
         let hung_up = outcome.hung_up().expect("some came");
-        let goodput = outcome.goodput().expect("some came");
+        let carried = least_carried(&scenario, &outcome);
+        // Two of a hundred customers leave within 100 ms, whatever the queue does.
         assert!(
-            wait_ms <= 500.0 && hung_up <= 0.015 && goodput >= 0.97,
-            "{load}x: {wait_ms:.0} ms, {hung_up:.4}, {goodput:.3}"
+            wait_ms <= 500.0 && hung_up <= 0.015 && carried >= 0.97,
+            "{load}x: {wait_ms:.0} ms, {hung_up:.4}, {carried:.3}"
         );
     }
 }

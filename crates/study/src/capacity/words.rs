@@ -177,7 +177,7 @@ pub(super) fn beyond(report: &Report) -> Vec<String> {
             format!("{} {noun} per second within {}", round(it.completed.value), bound(it))
         };
         text.push(format!(
-            "At {} times the carried rate the site alone completes {}; behind the gate it completes {}, and {} per second are refused at once.",
+            "At {} times the carried rate the site alone completes {}; behind the gate it completes {}, and {} per second are refused.",
             with.multiple,
             completes(without),
             completes(with),

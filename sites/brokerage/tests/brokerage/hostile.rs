@@ -17,13 +17,13 @@ fn a_form_of_another_session_or_site_is_refused() {
     }
     assert_eq!(one.post("/logout", &[("form", "x")]).status, 403);
     let body = "user=customer1&password=password1";
-    for origin in ["http://evil.example", "null"] {
+    for from in ["origin: http://evil.example", "origin: null", "sec-fetch-site: cross-site"] {
         let answer = world.browser().send(&format!(
-            "POST /login HTTP/1.1\r\nhost: site\r\nconnection: close\r\norigin: {origin}\r\n\
+            "POST /login HTTP/1.1\r\nhost: site\r\nconnection: close\r\n{from}\r\n\
              content-type: application/x-www-form-urlencoded\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
         ));
-        assert_eq!(answer.status, 403, "{origin}");
+        assert_eq!(answer.status, 403, "{from}");
         assert!(!answer.headers.contains_key("set-cookie"));
     }
     assert_eq!(world.number("SELECT COUNT(*) FROM orders"), orders);

@@ -31,23 +31,30 @@ fn a_site_of_known_capacity_is_studied_to_its_end() {
     let out = tempfile::tempdir().unwrap();
     // Four workers that sleep carry 200 visits per second, on a busy machine as well.
     let (_site, url) = KnownSite::pool(4, 20).process();
-    let output = study(&url, out.path(), &["--limit", "120ms", "--step", "600ms"]);
-    let text = format!("{}{}", output.stdout_text(), output.stderr_text());
-    // A machine that is too busy for the load generator says so, and has no figures.
-    if text.contains("THE LOAD GENERATOR WAS SATURATED") {
+    let mut tries = 0;
+    let (output, text) = loop {
+        let output = study(&url, out.path(), &["--limit", "120ms", "--step", "600ms"]);
+        let text = format!("{}{}", output.stdout_text(), output.stderr_text());
+        // A machine that is too busy for the load generator says so, and has no figures.
+        if !text.contains("THE LOAD GENERATOR WAS SATURATED") {
+            break (output, text);
+        }
         assert_eq!(output.status.code(), Some(3), "{text}");
         assert_eq!(summary(out.path())["tables"]["result"][0]["end"], "driver", "{text}");
-        return;
-    }
+        tries += 1;
+        if tries == 3 {
+            return;
+        }
+    };
     assert_eq!(output.status.code(), Some(0), "{text}");
     assert!(text.contains("Your site carries ") && text.contains("visits per second"), "{text}");
     let summary = summary(out.path());
     assert_eq!((&summary["study"], &summary["quick"]), (&"capacity".into(), &true.into()));
     let result = &summary["tables"]["result"][0];
     assert_eq!(result["end"], "found", "{text}");
-    // Far from both ends, which short windows and a busy machine move; known_capacities has more.
+    // Short windows and a busy machine move it; known_capacities is held to a tenth.
     let carried = result["carried_per_s_value"].as_f64().unwrap();
-    assert!(carried > 60.0 && carried < 280.0, "{carried}: {text}");
+    assert!(carried > 120.0 && carried < 260.0, "{carried}: {text}");
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("within which 99 of 100 sessions end"), "{text}");
     assert!(result["resource"].is_string() && result["drift"].is_array(), "{result}");
