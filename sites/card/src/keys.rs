@@ -64,7 +64,7 @@ impl Keys {
     /// while the one before is in use.
     ///
     /// # Errors
-    /// The name is none, or there are too many; there is no randomness.
+    /// The name is invalid, or there are too many; there is no randomness.
     pub fn add(&mut self, merchant: &str) -> Result<ApiKey> {
         if !is_name(merchant) {
             return Err(Error::Operator(format!(
@@ -123,7 +123,7 @@ impl Keys {
     /// Reads a file of keys, which nobody but its owner may read.
     ///
     /// # Errors
-    /// It cannot be read, is none, or others may read it.
+    /// It cannot be read, holds no keys, or others may read it.
     pub fn read(path: &Path) -> Result<Self> {
         let wrong = |text: String| Error::Operator(format!("--keys {}: {text}", path.display()));
         let make = "make it with `tidegate site card --make-key NAME`";

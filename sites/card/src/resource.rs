@@ -28,7 +28,7 @@ pub struct Payment {
     pub amount_captured: i64,
     /// Sum of the refunds.
     pub amount_refunded: i64,
-    /// What the customer is told.
+    /// Shown to the customer.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// The card, once there is one.

@@ -89,7 +89,7 @@ pub fn sign(secrets: &[WebhookSecret], seconds: i64, body: &[u8]) -> String {
 /// Why a webhook is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rejected {
-    /// The header is missing or is none.
+    /// The header is missing or malformed.
     #[error("its signature header cannot be read")]
     Header,
     /// No signature is by one of the secrets.

@@ -3,8 +3,9 @@
 //! A site renders its pages on the server, keeps its data in a database with transactions
 //! and hashes its passwords with argon2id. The kit has the [`database`] layer (SQLite
 //! embedded, PostgreSQL by URL), the [`server`] (one runtime per core), TLS, passwords, the
-//! limit of guesses, signed tokens, the memory of received messages, parts of pages and
-//! populations, and the [`link`]s between the tiers of a site. It names no site.
+//! limit of guesses, signed tokens, the memory of received messages, the [`problem`]s that a
+//! page, an interface or a link reports, parts of pages and populations, and the [`link`]s
+//! between the tiers of a site. It names no site.
 
 pub mod backoff;
 pub mod database;

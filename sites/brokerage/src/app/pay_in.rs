@@ -102,7 +102,7 @@ impl App {
     /// Takes an event that the web tier has verified.
     ///
     /// # Errors
-    /// It is none of the brokerage's; the data tier failed, and the event can be sent again.
+    /// It is not of a deposit; the data tier failed, and the event can be sent again.
     pub async fn take_event(&self, request: TakeEvent) -> Result<Done> {
         let event = request.event;
         if event.payment.currency != Currency::USD {

@@ -5,7 +5,7 @@
 //!
 //! Each customer has an account of two parts, what is available and what is reserved for
 //! open orders to buy. Two accounts are the house's: 0, the market, at the other end of
-//! every trade, and -1, the world outside, whence payments come. Every movement of cash is
+//! every trade, and -1, the world outside, from which payments come. Every movement of cash is
 //! a row of `ledger` that takes from one part of an account and adds the same to another.
 //! So the sum over all accounts is always zero, and each account is the sum of its rows.
 //! Shares are kept the same way: the market's holdings are what all customers hold, taken

@@ -68,8 +68,8 @@ impl Client {
     /// the PEM file `ca`, or those of the system.
     ///
     /// # Errors
-    /// A mistake of the operator: the URL is none, or is in the clear and not of this machine;
-    /// the key is none; the certificates cannot be read.
+    /// A mistake of the operator: the URL is invalid, or uses http:// to another machine; the
+    /// key is invalid; the certificates cannot be read.
     pub fn new(
         url: &str,
         key: &str,
@@ -141,7 +141,7 @@ impl Client {
     /// The payment of this id.
     ///
     /// # Errors
-    /// Refused (there is none), or unknown.
+    /// Refused (no such payment), or unknown.
     pub async fn payment(&self, id: &str) -> Result<Payment, Error> {
         self.get(&format!("/v1/payments/{id}")).await
     }

@@ -1,8 +1,8 @@
-//! Why a request has no success.
+//! Why a request failed.
 
 use tidegate_sitekit::problem::ApiError;
 
-/// Why a request has no success.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The processor refuses the request, which has changed nothing and never will.

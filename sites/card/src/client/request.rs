@@ -42,7 +42,7 @@ pub struct Form {
     pub currency: Currency,
     /// The merchant's own name for it: 1 to 64 letters, digits, and `-`, `_`, `.`, `:`, `/`.
     pub reference: String,
-    /// What the customer is told; may be empty.
+    /// Shown to the customer; may be empty.
     pub description: String,
     /// Where the customer goes afterwards, as registered at the processor.
     pub return_url: String,

@@ -32,7 +32,7 @@ pub struct New {
     pub currency: Currency,
     /// The merchant's own name for it.
     pub reference: String,
-    /// What the customer is told.
+    /// Shown to the customer.
     pub description: String,
     /// Where the customer returns to, a URL that the merchant has registered.
     pub return_url: String,

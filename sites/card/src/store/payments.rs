@@ -25,7 +25,7 @@ pub struct Stored {
     pub state: State,
     /// The currency.
     pub currency: Currency,
-    /// What the customer is told.
+    /// Shown to the customer.
     pub description: String,
     /// Where the customer goes afterwards.
     pub return_url: String,

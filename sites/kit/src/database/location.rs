@@ -54,7 +54,7 @@ impl Location {
     /// its data, which is made.
     ///
     /// # Errors
-    /// The URL is none, or the folder cannot be made: errors for the operator.
+    /// The URL is invalid, or the folder cannot be made: errors for the operator.
     pub fn of_site(url: Option<&str>, data: &Path, file: &str) -> Result<Self> {
         if let Some(url) = url {
             return Self::parse(url);

@@ -272,7 +272,7 @@ enum Commit {
 }
 
 impl Commit {
-    /// How SQLite is told.
+    /// SQLite's settings.
     fn pragma(self) -> &'static str {
         match self {
             Self::Written => "PRAGMA synchronous = NORMAL",

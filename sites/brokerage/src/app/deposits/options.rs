@@ -30,7 +30,7 @@ impl CardOptions {
     /// Where customers come back to: the processor has to know it.
     ///
     /// # Errors
-    /// The public URL is none, or has a path: an error for the operator.
+    /// The public URL is invalid, or has a path: an error for the operator.
     pub fn returns_to(public_url: &str) -> Result<String> {
         return_url(public_url).map(String::from)
     }
@@ -57,7 +57,7 @@ impl CardOptions {
     /// Where customers come back to.
     ///
     /// # Errors
-    /// The public URL is none, or has a path: an error for the operator.
+    /// The public URL is invalid, or has a path: an error for the operator.
     pub(super) fn return_url(&self) -> Result<Url> {
         return_url(&self.public_url)
     }

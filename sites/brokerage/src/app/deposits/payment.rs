@@ -11,7 +11,7 @@ use tidegate_sitekit::money::Cents;
 /// What a payment says.
 ///
 /// # Errors
-/// It is none of the brokerage's: why.
+/// Why the payment is not one of the brokerage's.
 pub fn seen(payment: &Payment) -> Result<SeenPayment, String> {
     if payment.currency != Currency::USD {
         return Err(format!("payment {} is not in US dollars", payment.id));

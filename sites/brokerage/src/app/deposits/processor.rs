@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Steps that customers wait for at once, beside those of the worker: whoever asks over and over
 /// costs the processor no more.
 const QUICK_AT_ONCE: usize = 16;
-/// What the customer is told at the card form.
+/// What the card form shows the customer.
 const DESCRIPTION: &str = "Deposit into your brokerage account";
 /// The brokerage's name for the one capture of a payment.
 const CAPTURE: &str = "all";

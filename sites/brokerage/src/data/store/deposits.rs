@@ -72,7 +72,7 @@ impl Record for DepositWithWish {
 /// when it returns: the processor remembers what it is asked for, so the brokerage must too.
 ///
 /// # Errors
-/// The session is over, the amount is none, or too many deposits are open; an error of the
+/// The session is over, the amount is invalid, or too many deposits are open; an error of the
 /// database, and nothing was changed.
 pub async fn begin(
     database: &Database,

@@ -13,7 +13,7 @@ const INSERT: &str = "INSERT INTO payments (payment, customer, cents, at) VALUES
 /// Adds a payment to a customer's cash; one that was added before changes nothing.
 ///
 /// # Errors
-/// There is no such customer, or the amount is none; an error of the database. Nothing was
+/// There is no such customer, or the amount is invalid; an error of the database. Nothing was
 /// changed then.
 pub async fn add(database: &Database, request: AddPayment, now: i64) -> Result<PaymentAdded> {
     let AddPayment { user, payment, amount } = request;

@@ -124,7 +124,7 @@ pub async fn history(database: &Database, customer: i64) -> Result<History> {
 /// before changes nothing.
 ///
 /// # Errors
-/// The lease is another's, or a price or symbol is none; an error of the database. Nothing
+/// The lease is another's, or a price or symbol is invalid; an error of the database. Nothing
 /// was changed then.
 pub async fn record(database: &Database, request: RecordPrices, now_ms: u64) -> Result<()> {
     let now_ms = i64::try_from(now_ms).unwrap_or(i64::MAX);
