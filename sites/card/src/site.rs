@@ -77,10 +77,16 @@ pub fn start(options: &Options) -> Result<Site> {
             Box::new(make) as Box<dyn FnOnce() -> Service + Send>
         })
         .collect();
-    let server = Server::start(options.listen, options.cores.as_deref(), services, None)?;
     let scheme = if options.tls.is_some() { "https" } else { "http" };
-    let url = format!("{scheme}://{}", server.address());
-    let _ = shared.public_url.set(url);
+    let listens_at = |address: SocketAddr| {
+        let _ = shared.public_url.set(format!("{scheme}://{address}"));
+    };
+    // Before it serves: whoever knows the address may ask for a form at once, as after a crash.
+    if options.listen.port() != 0 {
+        listens_at(options.listen);
+    }
+    let server = Server::start(options.listen, options.cores.as_deref(), services, None)?;
+    listens_at(server.address());
     Ok(Site { server, shared, certificate: made })
 }
 
