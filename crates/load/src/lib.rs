@@ -42,6 +42,7 @@
 pub mod arrivals;
 mod client;
 pub mod compare;
+mod counted;
 mod error;
 pub mod feeder;
 mod file_mistake;
@@ -59,6 +60,7 @@ mod rng;
 mod run;
 pub mod scenario;
 mod session;
+pub mod totals;
 mod word;
 
 pub use arrivals::Arrivals;
@@ -89,10 +91,10 @@ pub use result::shard::ShardResult;
 pub use result::snapshot::{RunStage, Snapshot};
 pub use result::summary::Summary;
 pub use result::threshold_result::{Aborted, ThresholdResult};
-pub use result::totals::Totals;
 pub use rng::Rng;
 pub use run::{run, run_when};
 pub use scenario::{HeaderField, PageRequest, Scenario};
 pub use tidegate_config::{Mistake, Mistakes};
 pub use tidegate_stats::{Percentiles, Quantile};
+pub use totals::Totals;
 pub use word::Word;

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use tidegate_stats::CensoredHistogram;
 
+use crate::counted::Counted;
 use crate::plan::Plan;
 use crate::plan::shard::Shard;
-use crate::result::counted::Counted;
 use crate::result::series::Point;
 use crate::result::snapshot::{RunStage, Snapshot};
 use crate::result::threshold_check::{Evaluated, aborted, watched};
 use crate::result::threshold_result::Aborted;
-use crate::result::totals::Totals;
+use crate::totals::Totals;
 
 /// Most seconds of a driver that wait for a slower driver.
 const WAITING: usize = 4;

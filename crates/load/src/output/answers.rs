@@ -9,7 +9,7 @@ use super::percentiles::percentile;
 use crate::outcome::status_class;
 use crate::result::figures::PageFigures;
 use crate::result::summary::Summary;
-use crate::result::totals::Totals;
+use crate::totals::Totals;
 use tidegate_stats::Percentiles;
 
 /// Most pages that are listed.

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
     use crate::result::series::Point;
     use crate::result::snapshot::RunStage;
-    use crate::result::totals::Totals;
+    use crate::totals::Totals;
     use tidegate_stats::Percentiles;
 
     fn snapshot() -> Snapshot {

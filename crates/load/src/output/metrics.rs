@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::outcome::Name;
 pub use crate::result::buckets::{BOUNDS_S, Buckets};
 use crate::result::snapshot::{RunStage, Snapshot};
-use crate::result::totals::Totals;
+use crate::totals::Totals;
 
 /// Prefix of every name.
 const PREFIX: &str = "tidegate_load_";

@@ -12,7 +12,7 @@ use crate::outcome::{Failure, Handshake, Offered, Outcome, status_class};
 use crate::result::figures::AddressFigures;
 use crate::result::saturation::MISSED;
 use crate::result::tally::{Distributions, PageTally, entry};
-use crate::result::totals::Totals;
+use crate::totals::Totals;
 
 /// Counts and distributions of the window.
 #[derive(Debug, Default)]

@@ -29,9 +29,9 @@ use crate::result::snapshot::{RunStage, Snapshot, SnapshotHistograms};
 use crate::result::tally::Tally;
 use crate::result::threshold_check::{Evaluated, aborted, watched};
 use crate::result::threshold_result::Aborted;
-use crate::result::totals::{Totals, share};
 use crate::scenario::page::Page;
 use crate::scenario::thresholds::Threshold;
+use crate::totals::{Totals, share};
 
 const QUARTER: Duration = Duration::from_millis(250);
 const SECOND: Duration = Duration::from_secs(1);

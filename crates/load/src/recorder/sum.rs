@@ -8,8 +8,8 @@ use tidegate_stats::{CensoredHistogram, Observation};
 
 use super::event::Event;
 use super::figures::count;
-use crate::result::counted::Counted;
-use crate::result::totals::Totals;
+use crate::counted::Counted;
+use crate::totals::Totals;
 
 /// What is kept of a stretch.
 #[derive(Clone, Debug, Default)]

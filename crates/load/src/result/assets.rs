@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tidegate_stats::{CensoredHistogram, Observation, Percentiles};
 
-use super::counted::counted;
+use crate::counted::counted;
 use crate::outcome::Outcome;
 use crate::recorder::event::Request;
 

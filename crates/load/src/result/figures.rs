@@ -95,7 +95,7 @@ pub struct PageFigures {
 }
 
 /// Figures of a class of customers, or of an entry of the arrivals; the counts are as in
-/// [`Totals`](super::totals::Totals).
+/// [`Totals`](crate::totals::Totals).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[expect(missing_docs, reason = "as in Totals")]
@@ -142,7 +142,7 @@ pub struct FailedCheck {
     /// The page of the response or request.
     pub page: String,
     /// `check`, `extraction`, `not_offered`, `unsendable`, `redirect_elsewhere` or `rows_used_up`, as in
-    /// [`Totals::failed_by_kind`](super::totals::Totals::failed_by_kind); or `soft_check`, which
+    /// [`Totals::failed_by_kind`](crate::totals::Totals::failed_by_kind); or `soft_check`, which
     /// fails no session.
     pub kind: Name,
     /// The expectation, as written in the scenario.

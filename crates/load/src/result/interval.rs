@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::result::series::Point;
-use crate::result::totals::Totals;
+use crate::totals::Totals;
 use tidegate_stats::Percentiles;
 
 /// Counts of a second or a quarter of a second.

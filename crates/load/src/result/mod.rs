@@ -3,7 +3,6 @@
 pub mod arrival_entry;
 pub mod assets;
 pub(crate) mod buckets;
-pub(crate) mod counted;
 pub mod driver;
 pub mod failure;
 pub mod figures;
@@ -17,7 +16,6 @@ pub mod summary;
 pub(crate) mod tally;
 pub(crate) mod threshold_check;
 pub(crate) mod threshold_result;
-pub mod totals;
 
 /// Largest file of a result that is read, in bytes.
 pub const LARGEST_FILE: u64 = 256 << 20;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tidegate_stats::Percentiles;
 
 use crate::result::driver::Driver;
-use crate::result::totals::{Totals, share};
+use crate::totals::{Totals, share};
 
 /// A start later than this is missed. Timers of an idle load generator fire within 0.2 ms,
 /// so 10 ms is the delay of its own queue, and still small compared to the response times

@@ -6,7 +6,7 @@ use tidegate_stats::{CensoredHistogram, Percentiles};
 use super::buckets::Buckets;
 use super::series::Point;
 use super::threshold_check::Evaluated;
-use super::totals::Totals;
+use crate::totals::Totals;
 
 /// The state of a run, sent to the observer about four times a second.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -11,7 +11,7 @@ use crate::client::connections::Http;
 use crate::result::driver::{Driver, DriverShard, Machine};
 use crate::result::series::Point;
 use crate::result::summary::Summary;
-use crate::result::totals::share;
+use crate::totals::share;
 
 /// Computes all figures. There is at least one driver.
 pub(crate) fn summarize(

@@ -14,8 +14,8 @@ use super::figures::{
 use super::series::{Point, Subwindow};
 use super::shard::ShardResult;
 use super::threshold_result::{Aborted, ThresholdResult};
-use super::totals::Totals;
 use crate::scenario::SessionLength;
+use crate::totals::Totals;
 
 /// The result of a run. All figures except `series` are of the measured window: an event
 /// counts if it happened in the window, an arrival by its intended time.

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 use tidegate_stats::{CensoredHistogram, Histogram};
 
 use crate::client::tls::algorithms::Agreed;
+use crate::counted::{Counted, counted};
 use crate::result::assets::AssetTally;
-use crate::result::counted::{Counted, counted};
 use crate::result::failure::RequestFailure;
 use crate::result::figures::{
     AddressFigures, CheckFigures, FailedCheck, GroupFigures, Negotiated, PageFigures, Phases,
 };
 use crate::result::series::Subwindow;
-use crate::result::totals::Totals;
+use crate::totals::Totals;
 
 /// Counts and histograms of the measured window.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tidegate_stats::{CensoredHistogram, fewest_for_quantile};
+use tidegate_stats::{CensoredHistogram, Quantile, fewest_for_quantile};
 
-use super::counted::Counted;
 use super::tally::{GroupTally, PageTally, Tally};
 use super::threshold_result::{Aborted, FewAnswers, ThresholdResult};
-use super::totals::{Totals, share};
+use crate::counted::Counted;
 use crate::scenario::thresholds::{Figure, Scope, Threshold};
+use crate::totals::{Totals, share};
 
 /// What the figure of a threshold is computed from. It adds up over shards.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ impl<'t> Evaluated<'t> {
             totals: Cow::Borrowed(totals),
             response: Cow::Borrowed(response),
         };
-        let of_pages = threshold.metric.figure.is_of_page_load();
+        let of_pages = matches!(threshold.metric.figure, Figure::PageLoad(_));
         match &threshold.scope {
             Scope::Run | Scope::Class(_) if of_pages => Self::default(),
             Scope::Run => borrowed(run.0, run.1),
@@ -78,67 +78,42 @@ impl<'t> Evaluated<'t> {
     }
 
     /// The figure over a window of this length; `None` for a response time without a response,
-    /// or a share of requests without a request.
+    /// or a share of nothing: it is missing, not missed.
     fn value(&self, figure: Figure, window: Duration) -> Option<f64> {
-        let totals = &self.totals;
-        let per_s = |count: u64| match window.as_secs_f64() {
-            0.0 => 0.0,
-            seconds => count as f64 / seconds,
-        };
-        let timed = || Some(self.response.percentiles()).filter(|times| !times.is_empty());
-        let requests = totals.requests_ok + totals.requests_failed;
-        let of_requests = |count: u64| (requests > 0).then(|| share(count, requests));
-        let status = |class: &str| totals.responses_by_class.get(class).copied();
         match figure {
-            Figure::ResponseMeanMs => timed().map(|times| times.mean_ms),
-            Figure::PageLoadP50Ms => timed().map(|times| times.p50_ms),
-            Figure::PageLoadP95Ms => timed().map(|times| times.p95_ms),
-            Figure::PageLoadP99Ms => timed().map(|times| times.p99_ms),
-            Figure::ResponseP50Ms => timed().map(|times| times.p50_ms),
-            Figure::ResponseP90Ms => timed().map(|times| times.p90_ms),
-            Figure::ResponseP95Ms => timed().map(|times| times.p95_ms),
-            Figure::ResponseP99Ms => timed().map(|times| times.p99_ms),
-            Figure::ResponseMaxMs => timed().map(|times| times.max_ms),
-            Figure::RequestsPerS => Some(per_s(totals.requests_ok)),
-            Figure::RequestsFailedRatio => of_requests(totals.requests_failed),
-            Figure::Responses4xxRatio => of_requests(status("4xx").unwrap_or_default()),
-            Figure::Responses5xxRatio => of_requests(status("5xx").unwrap_or_default()),
-            Figure::ConnectionErrorRatio => of_requests(totals.connection_errors),
-            Figure::SoftChecksFailed => Some(totals.soft_checks_failed as f64),
-            Figure::OfferedPerS => Some(per_s(totals.offered)),
-            Figure::AdmittedPerS => Some(per_s(totals.admitted)),
-            Figure::CompletedPerS => Some(per_s(totals.completed)),
-            Figure::RefusedPerS => Some(per_s(totals.refused)),
-            Figure::CompletedRatio => Some(totals.completed_ratio()),
-            Figure::RefusedRatio => Some(share(totals.refused, totals.ended())),
-            Figure::AbandonedRatio => Some(share(totals.abandoned, totals.ended())),
-            Figure::FailedRatio => Some(share(totals.failed, totals.ended())),
-            Figure::ReturningRefused => Some(totals.returning_refused as f64),
-            Figure::FullHandshakeShare => Some(totals.full_handshake_share()),
+            Figure::Count(of) => Some(of(&self.totals) as f64),
+            Figure::PerSecond(_) if window.is_zero() => Some(0.0),
+            Figure::PerSecond(of) => Some(of(&self.totals) as f64 / window.as_secs_f64()),
+            Figure::Share(of) => {
+                let (part, whole) = of(&self.totals);
+                (whole > 0).then(|| share(part, whole))
+            }
+            _ => self.time(figure).map(|time| time.ms),
         }
     }
 
-    /// Whether there is anything yet that the figure is about: a share of nothing is missing, not
-    /// missed.
-    fn has_data(&self, figure: Figure) -> bool {
-        let totals = &self.totals;
-        match figure {
-            Figure::CompletedRatio => totals.admitted_ended() > 0,
-            Figure::RefusedRatio | Figure::AbandonedRatio | Figure::FailedRatio => {
-                totals.ended() > 0
-            }
-            Figure::FullHandshakeShare => totals.full_ok + totals.resumed_ok > 0,
-            figure => self.value(figure, Duration::from_secs(1)).is_some(),
-        }
+    /// A response time; `None` for another figure, or without a response.
+    fn time(&self, figure: Figure) -> Option<Quantile> {
+        let times = self.response.percentiles();
+        let quantile = |wanted| times.usual().into_iter().find(|(q, _)| *q == wanted);
+        let time = match figure {
+            Figure::Mean => times.mean(),
+            Figure::Max => times.max(),
+            Figure::Quantile(q) | Figure::PageLoad(q) => quantile(q)?.1,
+            Figure::Count(_) | Figure::PerSecond(_) | Figure::Share(_) => return None,
+        };
+        (!times.is_empty()).then_some(time)
     }
 
     /// Compares the figure with its limits.
     fn evaluate(&self, threshold: &Threshold, window: Duration) -> ThresholdResult {
         let figure = threshold.metric.figure;
-        let value = self.value(figure, window).filter(|_| self.has_data(figure));
-        let is_lower_bound = self.is_lower_bound(figure);
+        let value = self.value(figure, window);
+        // Of pages with their assets no bounds are told.
+        let time = self.time(figure).filter(|_| !matches!(figure, Figure::PageLoad(_)));
+        let is_lower_bound = time.is_some_and(|time| time.is_lower_bound);
         // The mean is not at the mercy of one request: it counts for as long as it waited.
-        let unknown = is_lower_bound && threshold.max.is_some() && figure != Figure::ResponseMeanMs;
+        let unknown = is_lower_bound && threshold.max.is_some() && !matches!(figure, Figure::Mean);
         ThresholdResult {
             metric: threshold.to_string(),
             value,
@@ -152,29 +127,9 @@ impl<'t> Evaluated<'t> {
 
     /// The answers, if they are too few for the percentile that the figure is.
     fn few(&self, figure: Figure) -> Option<FewAnswers> {
-        let q = match figure {
-            Figure::ResponseP50Ms | Figure::PageLoadP50Ms => 0.5,
-            Figure::ResponseP90Ms => 0.9,
-            Figure::ResponseP95Ms | Figure::PageLoadP95Ms => 0.95,
-            Figure::ResponseP99Ms | Figure::PageLoadP99Ms => 0.99,
-            _ => return None,
-        };
+        let (Figure::Quantile(q) | Figure::PageLoad(q)) = figure else { return None };
         let (answers, needed) = (self.response.ended().count, fewest_for_quantile(q));
         (0 < answers && answers < needed).then_some(FewAnswers { answers, needed })
-    }
-
-    /// Whether only a lower bound of the figure is known.
-    fn is_lower_bound(&self, figure: Figure) -> bool {
-        let times = self.response.percentiles();
-        match figure {
-            Figure::ResponseMeanMs => times.mean().is_lower_bound,
-            Figure::ResponseP50Ms => times.p50().is_lower_bound,
-            Figure::ResponseP90Ms => times.p90().is_lower_bound,
-            Figure::ResponseP95Ms => times.p95().is_lower_bound,
-            Figure::ResponseP99Ms => times.p99().is_lower_bound,
-            Figure::ResponseMaxMs => times.max().is_lower_bound,
-            _ => false,
-        }
     }
 }
 
@@ -218,7 +173,7 @@ pub(crate) fn aborted<'t>(
         threshold.abort_after.is_some_and(|after| window >= after) && !window.is_zero()
     };
     let has_data = |(threshold, evaluated): &(&Threshold, Evaluated<'_>)| {
-        evaluated.has_data(threshold.metric.figure)
+        evaluated.value(threshold.metric.figure, window).is_some()
     };
     evaluated.filter(due).filter(has_data).find_map(|(threshold, evaluated)| {
         let verdict = evaluated.evaluate(threshold, window);

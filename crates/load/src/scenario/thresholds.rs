@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::totals::Totals;
+
 /// One limit on one figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Threshold {
@@ -45,41 +47,23 @@ pub(crate) enum Has {
     PagesOnly,
 }
 
-/// A figure of a run that thresholds can refer to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a figure is computed.
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Figure {
-    ResponseMeanMs,
-    ResponseP50Ms,
-    ResponseP90Ms,
-    ResponseP95Ms,
-    ResponseP99Ms,
-    ResponseMaxMs,
-    PageLoadP50Ms,
-    PageLoadP95Ms,
-    PageLoadP99Ms,
-    RequestsPerS,
-    RequestsFailedRatio,
-    Responses4xxRatio,
-    Responses5xxRatio,
-    ConnectionErrorRatio,
-    SoftChecksFailed,
-    OfferedPerS,
-    AdmittedPerS,
-    CompletedPerS,
-    RefusedPerS,
-    CompletedRatio,
-    RefusedRatio,
-    AbandonedRatio,
-    FailedRatio,
-    ReturningRefused,
-    FullHandshakeShare,
-}
-
-impl Figure {
-    /// Whether it is about a page with its assets.
-    pub(crate) fn is_of_page_load(self) -> bool {
-        matches!(self, Self::PageLoadP50Ms | Self::PageLoadP95Ms | Self::PageLoadP99Ms)
-    }
+    /// The mean response time.
+    Mean,
+    /// A quantile of response times.
+    Quantile(f64),
+    /// The longest response time.
+    Max,
+    /// A quantile of the time that a page takes with its assets.
+    PageLoad(f64),
+    /// A count.
+    Count(fn(&Totals) -> u64),
+    /// A count per second.
+    PerSecond(fn(&Totals) -> u64),
+    /// A part of a whole.
+    Share(fn(&Totals) -> (u64, u64)),
 }
 
 /// A figure with its name.
@@ -99,117 +83,70 @@ impl PartialEq for Metric {
     }
 }
 
-/// Every figure that thresholds can name.
-pub const METRICS: &[Metric] = &[
-    metric(
-        "response_mean_ms",
-        "Mean response time, from intended start to last byte.",
-        Figure::ResponseMeanMs,
-        Has::Pages,
-    ),
-    metric("response_p50_ms", "Its median.", Figure::ResponseP50Ms, Has::Pages),
-    metric("response_p90_ms", "Its 90th percentile.", Figure::ResponseP90Ms, Has::Pages),
-    metric("response_p95_ms", "Its 95th percentile.", Figure::ResponseP95Ms, Has::Pages),
-    metric("response_p99_ms", "Its 99th percentile.", Figure::ResponseP99Ms, Has::Pages),
-    metric("response_max_ms", "The longest.", Figure::ResponseMaxMs, Has::Pages),
-    metric(
-        "page_load_p50_ms",
-        "Median time from the intended start of a page to the last byte of its last asset.",
-        Figure::PageLoadP50Ms,
-        Has::PagesOnly,
-    ),
-    metric("page_load_p95_ms", "Its 95th percentile.", Figure::PageLoadP95Ms, Has::PagesOnly),
-    metric("page_load_p99_ms", "Its 99th percentile.", Figure::PageLoadP99Ms, Has::PagesOnly),
-    metric("requests_per_s", "Requests answered.", Figure::RequestsPerS, Has::Pages),
-    metric(
-        "requests_failed_ratio",
-        "Of the requests, the share that failed.",
-        Figure::RequestsFailedRatio,
-        Has::Pages,
-    ),
-    metric(
-        "responses_4xx_ratio",
-        "Of the requests, the share answered with a status of 400 to 499.",
-        Figure::Responses4xxRatio,
-        Has::Classes,
-    ),
-    metric(
-        "responses_5xx_ratio",
-        "Of the requests, the share answered with a status of 500 to 599.",
-        Figure::Responses5xxRatio,
-        Has::Classes,
-    ),
-    metric(
-        "connection_error_ratio",
-        "Of the requests, the share without an answer because a connection failed.",
-        Figure::ConnectionErrorRatio,
-        Has::Classes,
-    ),
-    metric(
-        "soft_checks_failed",
-        "Soft checks that did not hold.",
-        Figure::SoftChecksFailed,
-        Has::Run,
-    ),
-    metric(
-        "offered_per_s",
-        "Sessions that the schedule offers.",
-        Figure::OfferedPerS,
-        Has::Classes,
-    ),
-    metric(
-        "admitted_per_s",
-        "Sessions whose first handshake completed.",
-        Figure::AdmittedPerS,
-        Has::Classes,
-    ),
-    metric(
-        "completed_per_s",
-        "Sessions that reached their end.",
-        Figure::CompletedPerS,
-        Has::Classes,
-    ),
-    metric("refused_per_s", "Sessions turned away.", Figure::RefusedPerS, Has::Classes),
-    metric(
-        "completed_ratio",
-        "Of the sessions admitted that ended, the share that completed.",
-        Figure::CompletedRatio,
-        Has::Classes,
-    ),
-    metric(
-        "refused_ratio",
-        "Of the sessions that ended, the share that was turned away.",
-        Figure::RefusedRatio,
-        Has::Classes,
-    ),
-    metric(
-        "abandoned_ratio",
-        "Of the sessions that ended, the share whose customer lost patience.",
-        Figure::AbandonedRatio,
-        Has::Classes,
-    ),
-    metric(
-        "failed_ratio",
-        "Of the sessions that ended, the share that failed.",
-        Figure::FailedRatio,
-        Has::Classes,
-    ),
-    metric(
-        "returning_refused",
-        "Sessions already admitted whose later connection was turned away.",
-        Figure::ReturningRefused,
-        Has::Classes,
-    ),
-    metric(
-        "full_handshake_share",
-        "Of the handshakes completed, the share that was full.",
-        Figure::FullHandshakeShare,
-        Has::Run,
-    ),
-];
+/// Declares the figures, a line for each: name, meaning, computation, scopes.
+macro_rules! metrics {
+    ($($name:literal $meaning:literal $figure:ident $(($of:expr))?, $has:ident;)*) => {
+        /// Every figure that thresholds can name.
+        pub const METRICS: &[Metric] = &[$(Metric {
+            name: $name,
+            meaning: $meaning,
+            figure: Figure::$figure $(($of))?,
+            has: Has::$has,
+        },)*];
+    };
+}
 
-const fn metric(name: &'static str, meaning: &'static str, figure: Figure, has: Has) -> Metric {
-    Metric { name, meaning, figure, has }
+metrics! {
+    "response_mean_ms" "Mean response time, from intended start to last byte."
+        Mean, Pages;
+    "response_p50_ms" "Its median."
+        Quantile(0.5), Pages;
+    "response_p90_ms" "Its 90th percentile."
+        Quantile(0.9), Pages;
+    "response_p95_ms" "Its 95th percentile."
+        Quantile(0.95), Pages;
+    "response_p99_ms" "Its 99th percentile."
+        Quantile(0.99), Pages;
+    "response_max_ms" "The longest."
+        Max, Pages;
+    "page_load_p50_ms" "Median time from the intended start of a page to the last byte of its last asset."
+        PageLoad(0.5), PagesOnly;
+    "page_load_p95_ms" "Its 95th percentile."
+        PageLoad(0.95), PagesOnly;
+    "page_load_p99_ms" "Its 99th percentile."
+        PageLoad(0.99), PagesOnly;
+    "requests_per_s" "Requests answered."
+        PerSecond(|t| t.requests_ok), Pages;
+    "requests_failed_ratio" "Of the requests, the share that failed."
+        Share(|t| (t.requests_failed, t.requests())), Pages;
+    "responses_4xx_ratio" "Of the requests, the share answered with a status of 400 to 499."
+        Share(|t| (t.responses("4xx"), t.requests())), Classes;
+    "responses_5xx_ratio" "Of the requests, the share answered with a status of 500 to 599."
+        Share(|t| (t.responses("5xx"), t.requests())), Classes;
+    "connection_error_ratio" "Of the requests, the share without an answer because a connection failed."
+        Share(|t| (t.connection_errors, t.requests())), Classes;
+    "soft_checks_failed" "Soft checks that did not hold."
+        Count(|t| t.soft_checks_failed), Run;
+    "offered_per_s" "Sessions that the schedule offers."
+        PerSecond(|t| t.offered), Classes;
+    "admitted_per_s" "Sessions whose first handshake completed."
+        PerSecond(|t| t.admitted), Classes;
+    "completed_per_s" "Sessions that reached their end."
+        PerSecond(|t| t.completed), Classes;
+    "refused_per_s" "Sessions turned away."
+        PerSecond(|t| t.refused), Classes;
+    "completed_ratio" "Of the sessions admitted that ended, the share that completed."
+        Share(|t| (t.completed, t.admitted_ended())), Classes;
+    "refused_ratio" "Of the sessions that ended, the share that was turned away."
+        Share(|t| (t.refused, t.ended())), Classes;
+    "abandoned_ratio" "Of the sessions that ended, the share whose customer lost patience."
+        Share(|t| (t.abandoned, t.ended())), Classes;
+    "failed_ratio" "Of the sessions that ended, the share that failed."
+        Share(|t| (t.failed, t.ended())), Classes;
+    "returning_refused" "Sessions already admitted whose later connection was turned away."
+        Count(|t| t.returning_refused), Classes;
+    "full_handshake_share" "Of the handshakes completed, the share that was full."
+        Share(|t| (t.full_ok, t.full_ok + t.resumed_ok)), Run;
 }
 
 fn name<S: serde::Serializer>(metric: &Metric, serializer: S) -> Result<S::Ok, S::Error> {

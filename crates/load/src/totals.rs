@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::counted::counted;
+use crate::counted::counted;
 use crate::outcome::Name;
 
 counted! {
@@ -105,6 +105,11 @@ impl Totals {
     /// Requests, answered as the page allows or not.
     pub fn requests(&self) -> u64 {
         self.requests_ok.saturating_add(self.requests_failed)
+    }
+
+    /// Responses of a class of status, such as `4xx`.
+    pub fn responses(&self, class: &str) -> u64 {
+        self.responses_by_class.get(class).copied().unwrap_or_default()
     }
 
     /// Requests without a response that exceeded the patience.

@@ -76,13 +76,13 @@ macro_rules! counted {
         $(#[$about])*
         $of struct $name { $($(#[$doc])* $to $field: $type,)* }
 
-        impl $crate::result::counted::Counted for $name {
+        impl $crate::counted::Counted for $name {
             fn merge(&mut self, other: &Self) {
-                $($crate::result::counted::Counted::merge(&mut self.$field, &other.$field);)*
+                $($crate::counted::Counted::merge(&mut self.$field, &other.$field);)*
             }
 
             fn most(&self) -> u64 {
-                let counts = [$($crate::result::counted::Counted::most(&self.$field)),*];
+                let counts = [$($crate::counted::Counted::most(&self.$field)),*];
                 counts.into_iter().max().unwrap_or_default()
             }
         }
