@@ -29,9 +29,8 @@ pub const CONCEPTS: &[Concept] = &[
         what: "an HTTP client",
         is_made: makes_http_client,
         rooms: &[
-            ("crates/gate/src/http/", "the gate's connections to its upstream"),
-            ("crates/load/src/client/", "the customers of the load generator"),
-            ("crates/lab/src/client.rs", "pages of the servers of an experiment"),
+            ("crates/gate/src/upstream/", "the gate's connections to its upstream"),
+            ("crates/lab/src/http.rs", "pages of the servers of an experiment"),
             (
                 "crates/study/src/messages/connection.rs",
                 "one connection, whose handshake is measured",
@@ -49,7 +48,7 @@ fn makes_http_client(line: &str) -> bool {
     let library = ["hyper::client", "hyper_util::client", "hyper_rustls"];
     let by_hand = ["\"GET ", "\"POST ", "\"HEAD "];
     library.iter().any(|it| line.contains(it))
-        || by_hand.iter().any(|it| line.contains(it)) && line.contains(r" HTTP/1.1\r\n")
+        || by_hand.iter().any(|it| line.contains(it)) && line.contains(r" HTTP/1.")
 }
 
 /// The places of concepts that stand elsewhere, and rooms without their concept.

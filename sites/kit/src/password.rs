@@ -137,7 +137,7 @@ fn quick_verify(password: &str, stored: &str) -> bool {
 
 /// Result of comparing a password with a stored hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PasswordCheck {
     /// The password does not match.
     Wrong,
     /// The password matches.
@@ -204,12 +204,12 @@ impl Turn<'_> {
     ///
     /// # Errors
     /// The stored hash is malformed, or the memory cannot be allocated.
-    pub async fn verify(self, password: String, stored: Option<String>) -> Result<Verdict> {
+    pub async fn verify(self, password: String, stored: Option<String>) -> Result<PasswordCheck> {
         let known = stored.is_some();
         let stored = stored.unwrap_or_else(|| self.hasher.dummy.to_string());
         let cost = self.hasher.cost;
         let verdict = self.run(move || compare(cost, &password, &stored)).await?;
-        Ok(if known { verdict } else { Verdict::Wrong })
+        Ok(if known { verdict } else { PasswordCheck::Wrong })
     }
 
     async fn run<T: Send + 'static>(
@@ -225,23 +225,23 @@ impl Turn<'_> {
     }
 }
 
-fn compare(cost: PasswordCost, password: &str, stored: &str) -> Result<Verdict> {
-    let renew = || Ok(Verdict::RightRenew(cost.hash(password, &salt()?)?));
+fn compare(cost: PasswordCost, password: &str, stored: &str) -> Result<PasswordCheck> {
+    let renew = || Ok(PasswordCheck::RightRenew(cost.hash(password, &salt()?)?));
     if stored.starts_with(QUICK) {
         // Computed before a wrong password is told as well: an answer after microseconds would
         // say that there is such a user.
         let renewed = renew();
-        return if quick_verify(password, stored) { renewed } else { Ok(Verdict::Wrong) };
+        return if quick_verify(password, stored) { renewed } else { Ok(PasswordCheck::Wrong) };
     }
     let hash = PasswordHash::new(stored).map_err(|error| {
         Error::Internal(format!("a stored password hash cannot be read: {error}"))
     })?;
     if cost.argon2().verify_password(password.as_bytes(), &hash).is_err() {
-        return Ok(Verdict::Wrong);
+        return Ok(PasswordCheck::Wrong);
     }
     let as_configured = Params::try_from(&hash)
         .is_ok_and(|params| (params.m_cost(), params.t_cost()) == (cost.memory_kib, cost.passes));
-    if as_configured { Ok(Verdict::Right) } else { renew() }
+    if as_configured { Ok(PasswordCheck::Right) } else { renew() }
 }
 
 fn salt() -> Result<[u8; 16]> {
@@ -282,8 +282,8 @@ mod tests {
         let stored = PasswordCost::LIGHT.hash("password1", SALT).unwrap();
         assert!(stored.starts_with("$argon2id$v=19$m=64,t=1,p=1$"), "{stored}");
         let light = PasswordCost::LIGHT;
-        assert_eq!(compare(light, "password1", &stored).unwrap(), Verdict::Right);
-        assert_eq!(compare(light, "password2", &stored).unwrap(), Verdict::Wrong);
+        assert_eq!(compare(light, "password1", &stored).unwrap(), PasswordCheck::Right);
+        assert_eq!(compare(light, "password2", &stored).unwrap(), PasswordCheck::Wrong);
     }
 
     #[test]
@@ -291,11 +291,12 @@ mod tests {
         let other = PasswordCost::new(32, 2).unwrap();
         for stored in [quick_hash("password1", SALT), other.hash("password1", SALT).unwrap()] {
             let light = PasswordCost::LIGHT;
-            assert_eq!(compare(light, "password2", &stored).unwrap(), Verdict::Wrong);
-            let Verdict::RightRenew(new) = compare(light, "password1", &stored).unwrap() else {
+            assert_eq!(compare(light, "password2", &stored).unwrap(), PasswordCheck::Wrong);
+            let PasswordCheck::RightRenew(new) = compare(light, "password1", &stored).unwrap()
+            else {
                 panic!("{stored} is not replaced");
             };
-            assert_eq!(compare(light, "password1", &new).unwrap(), Verdict::Right);
+            assert_eq!(compare(light, "password1", &new).unwrap(), PasswordCheck::Right);
         }
     }
 
@@ -309,7 +310,7 @@ mod tests {
             COMPUTED.take();
             let turn = hasher.turn().await;
             let verdict = turn.verify("wrong".into(), stored.clone()).await.unwrap();
-            assert_eq!(verdict, Verdict::Wrong);
+            assert_eq!(verdict, PasswordCheck::Wrong);
             assert_eq!(COMPUTED.take(), [light], "{stored:?}");
         }
     }
@@ -320,7 +321,7 @@ mod tests {
             let hasher = Hasher::new(PasswordCost::LIGHT, takes).unwrap();
             let turn = hasher.turn().await;
             let verdict = turn.verify("dummy password".into(), None).await.unwrap();
-            assert_eq!(verdict, Verdict::Wrong);
+            assert_eq!(verdict, PasswordCheck::Wrong);
         }
     }
 }

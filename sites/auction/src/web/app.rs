@@ -12,7 +12,7 @@ use crate::store::forms::Form;
 use crate::store::users::{self, User};
 use tidegate_sitekit::database::Database;
 use tidegate_sitekit::login_limit::{LoginLimit, too_many};
-use tidegate_sitekit::password::{Hasher, Verdict};
+use tidegate_sitekit::password::{Hasher, PasswordCheck};
 use tidegate_sitekit::token::{Signer, TokenError};
 use tidegate_sitekit::web::form::Posted;
 use tidegate_sitekit::when;
@@ -109,17 +109,17 @@ impl App {
         let guess = self.login_limit.guess(login).await.map_err(limited)?;
         let verdict = turn.verify(password.to_owned(), stored).await?;
         match (account, verdict) {
-            (Some(account), Verdict::Right) => {
+            (Some(account), PasswordCheck::Right) => {
                 guess.right();
                 Ok(account.user)
             }
-            (Some(account), Verdict::RightRenew(new)) => {
+            (Some(account), PasswordCheck::RightRenew(new)) => {
                 guess.right();
                 let (id, old) = (account.user.id, &account.password);
                 users::renew_password(&self.database, id, old, &new).await?;
                 Ok(account.user)
             }
-            (None, _) | (_, Verdict::Wrong) => {
+            (None, _) | (_, PasswordCheck::Wrong) => {
                 guess.wrong();
                 Err(Problem::new(
                     403,

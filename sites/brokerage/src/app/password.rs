@@ -10,7 +10,7 @@ use crate::protocol::front::ChangePassword;
 use crate::protocol::{Done, Mistake, Problem};
 use crate::rpc::call;
 use tidegate_sitekit::login_limit::too_many;
-use tidegate_sitekit::password::Verdict;
+use tidegate_sitekit::password::PasswordCheck;
 
 /// Characters of a new password.
 const LENGTH: std::ops::RangeInclusive<usize> = 8..=128;
@@ -52,9 +52,9 @@ impl App {
         let known = password.chars().count() <= *LENGTH.end();
         let verdict = match known {
             true => turn.verify(password, Some(account.hash.clone())).await?,
-            false => Verdict::Wrong,
+            false => PasswordCheck::Wrong,
         };
-        if verdict == Verdict::Wrong {
+        if verdict == PasswordCheck::Wrong {
             guess.wrong();
             self.audit.failed(client, Some(&account.user));
             return Err(mistake("password", "Password: this is not your password.").into());

@@ -10,7 +10,7 @@ use crate::protocol::front::{SignIn, SignedIn};
 use crate::rpc::call;
 use tidegate_sitekit::Problem;
 use tidegate_sitekit::login_limit::too_many;
-use tidegate_sitekit::password::Verdict;
+use tidegate_sitekit::password::PasswordCheck;
 
 /// Most characters of a name and of a password.
 const LONGEST: [usize; 2] = [32, 128];
@@ -41,15 +41,17 @@ impl App {
         let known = found.is_some();
         let stored = found.as_ref().map(|found| found.hash.clone());
         let verdict = turn.verify(password, stored).await?;
-        let (Some(Credentials { customer, hash }), Verdict::Right | Verdict::RightRenew(_)) =
-            (found, &verdict)
+        let (
+            Some(Credentials { customer, hash }),
+            PasswordCheck::Right | PasswordCheck::RightRenew(_),
+        ) = (found, &verdict)
         else {
             guess.wrong();
             self.audit.failed(client, known.then_some(user.as_str()));
             return Err(wrong().into());
         };
         guess.right();
-        if let Verdict::RightRenew(new) = verdict {
+        if let PasswordCheck::RightRenew(new) = verdict {
             call(&self.client, &RenewPassword { customer, old: hash, new }).await?;
         }
         self.audit.signed_in(client, &user);
