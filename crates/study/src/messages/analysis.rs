@@ -48,15 +48,10 @@ impl Measured {
         Configuration::ALL.into_iter().filter(has).collect()
     }
 
-    /// Mean times of the warm batches of all rounds, in milliseconds.
-    pub(super) fn batches(
-        &self,
-        configuration: Configuration,
-        question: Question,
-        volume: &Volume,
-    ) -> Vec<f64> {
-        let of = self.of(configuration, question);
-        of.flat_map(|series| series.warm_batches(volume.batch())).collect()
+    /// Mean time of the warm requests of each round, in milliseconds. The rounds are replicates,
+    /// each with a server of its own; batches of one server are not.
+    fn rounds(&self, configuration: Configuration, question: Question) -> Vec<f64> {
+        self.of(configuration, question).map(|series| mean_ms(series.warm())).collect()
     }
 
     /// The mean time once warm, in milliseconds.
@@ -64,9 +59,8 @@ impl Measured {
         &self,
         configuration: Configuration,
         question: Question,
-        volume: &Volume,
     ) -> Option<Interval> {
-        Interval::of_mean(&self.batches(configuration, question, volume))
+        Interval::of_mean(&self.rounds(configuration, question))
     }
 
     /// Logarithm of the mean time once warm.
@@ -74,24 +68,19 @@ impl Measured {
         &self,
         configuration: Configuration,
         question: Question,
-        volume: &Volume,
     ) -> Option<Estimate> {
-        let batches = self.batches(configuration, question, volume);
-        let logs: Vec<f64> = batches.into_iter().map(f64::ln).collect();
+        let rounds = self.rounds(configuration, question);
+        let logs: Vec<f64> = rounds.into_iter().map(f64::ln).collect();
         Estimate::of_mean(&logs)
     }
 
     /// Requests per second of both clients together: without think time their number divided
     /// by the mean time (Little's law).
-    pub(super) fn frequency(
-        &self,
-        configuration: Configuration,
-        volume: &Volume,
-    ) -> Option<Interval> {
+    pub(super) fn frequency(&self, configuration: Configuration) -> Option<Interval> {
         let question = Question::TwoClients;
-        let batches = self.batches(configuration, question, volume);
+        let rounds = self.rounds(configuration, question);
         let per_s = |ms: f64| question.clients() as f64 * 1e3 / ms;
-        let rates: Vec<f64> = batches.into_iter().map(per_s).collect();
+        let rates: Vec<f64> = rounds.into_iter().map(per_s).collect();
         Interval::of_mean(&rates)
     }
 
@@ -100,9 +89,8 @@ impl Measured {
         &self,
         clear: Configuration,
         secured: Configuration,
-        volume: &Volume,
     ) -> Option<Interval> {
-        let log = |it| self.log_time(it, Question::TwoClients, volume);
+        let log = |it| self.log_time(it, Question::TwoClients);
         Some(ratio(log(secured)?, log(clear)?))
     }
 
@@ -137,7 +125,7 @@ fn put(row: &mut Row, name: &str, figure: Option<Interval>) {
 }
 
 /// The key numbers beside those of the paper.
-pub(super) fn key_numbers(measured: &Measured, volume: &Volume) -> Vec<Row> {
+pub(super) fn key_numbers(measured: &Measured) -> Vec<Row> {
     let of = |it: Configuration| {
         let [first, average, overall] = paper(it);
         let ready_s = measured.ready(it);
@@ -152,8 +140,8 @@ pub(super) fn key_numbers(measured: &Measured, volume: &Volume) -> Vec<Row> {
             ("paper_average_ms", json!(average)),
             ("paper_overall_per_s", json!(overall)),
         ]);
-        put(&mut row, "average_ms", measured.time(it, Question::WarmUp, volume));
-        put(&mut row, "overall_per_s", measured.frequency(it, volume));
+        put(&mut row, "average_ms", measured.time(it, Question::WarmUp));
+        put(&mut row, "overall_per_s", measured.frequency(it));
         row
     };
     measured.configurations().into_iter().map(of).collect()
@@ -172,7 +160,7 @@ pub(super) fn starts(measured: &Measured) -> Vec<Row> {
 }
 
 /// How many times fewer requests per second with security.
-pub(super) fn overheads(measured: &Measured, volume: &Volume) -> Vec<Row> {
+pub(super) fn overheads(measured: &Measured) -> Vec<Row> {
     let of = |it: Configuration| {
         let clear = it.unsecured()?;
         let mut row = row([
@@ -180,7 +168,7 @@ pub(super) fn overheads(measured: &Measured, volume: &Volume) -> Vec<Row> {
             ("compared_with", json!(clear.name())),
             ("paper_clear_by_secured", json!(paper_ratio(it))),
         ]);
-        put(&mut row, "clear_by_secured", measured.slowdown(clear, it, volume));
+        put(&mut row, "clear_by_secured", measured.slowdown(clear, it));
         Some(row)
     };
     measured.configurations().into_iter().filter_map(of).collect()
@@ -272,7 +260,6 @@ pub(super) fn cost(
 
 fn cost_row(
     measured: &Measured,
-    volume: &Volume,
     (configuration, question): (Configuration, Question),
     key: (&str, Value),
 ) -> Option<Row> {
@@ -285,17 +272,17 @@ fn cost_row(
         ("bytes_out", json!(cost.bytes_out)),
         ("bytes_in", json!(cost.bytes_in)),
     ]);
-    put(&mut row, "average_ms", measured.time(configuration, question, volume));
+    put(&mut row, "average_ms", measured.time(configuration, question));
     Some(row)
 }
 
 /// Kept, resumed and new connections.
-pub(super) fn connections(measured: &Measured, volume: &Volume) -> Vec<Row> {
+pub(super) fn connections(measured: &Measured) -> Vec<Row> {
     let mut rows = Vec::new();
     for it in measured.configurations() {
         for reuse in [Reuse::Keep, Reuse::Resumed, Reuse::New] {
             let key = ("connection", json!(reuse.name()));
-            rows.extend(cost_row(measured, volume, (it, Question::Connections(reuse)), key));
+            rows.extend(cost_row(measured, (it, Question::Connections(reuse)), key));
         }
     }
     rows
@@ -307,7 +294,7 @@ pub(super) fn sizes(measured: &Measured, volume: &Volume) -> Vec<Row> {
     for it in measured.configurations() {
         for (size, _) in volume.sizes() {
             let key = ("payload_bytes", json!(size));
-            rows.extend(cost_row(measured, volume, (it, Question::Size(size)), key));
+            rows.extend(cost_row(measured, (it, Question::Size(size)), key));
         }
     }
     rows

@@ -34,11 +34,11 @@ pub(super) fn write(
     let measured = &Measured::of_records(records);
     let mut summary = Summary::new(NAME, options.quick, Provenance::read());
     for (name, rows) in [
-        ("key_numbers", key_numbers(measured, volume)),
-        ("overheads", overheads(measured, volume)),
+        ("key_numbers", key_numbers(measured)),
+        ("overheads", overheads(measured)),
         ("first_requests", first_requests(measured)),
         ("batches", batches(measured, volume)),
-        ("connections", connections(measured, volume)),
+        ("connections", connections(measured)),
         ("sizes", sizes(measured, volume)),
         ("starts", starts(measured)),
     ] {

@@ -103,12 +103,12 @@ fn how(summary: &Summary, volume: &Volume) -> Markup {
         dt { "Rounds" } dd { (rounds) ", in each of which every configuration is started anew once, in random order" }
         dt { "Series" } dd { (requests) " requests of one client from the start on, then " (requests) " of two clients at a time, then connections and sizes. Requests follow each other without a pause; client and server share all processors, as in the paper" }
         dt { "A request" } dd { "From before the message is made until its answer was verified. The answer to a payload is short" }
-        dt { "Once warm" } dd { "The second half of a series, in batches of " (volume.batch()) " requests" }
+        dt { "Once warm" } dd { "The second half of a series" }
         dt { "Requests per second" } dd { "Of two clients without pauses: their number divided by the mean time of a request" }
         dt { "First answer" } dd { "From the start of the server's process until it reports that it is ready, and the first request" }
         dt { "CPU" } dd { "Of the whole server process, on Java with its compiler and garbage collector; of the client's threads, on Java without them. Bytes are counted at the socket, below TLS" }
         dt { "Security" } dd { "rust-https: TLS 1.3, ECDSA P-256. rust-jose: ES256 in ECDH-ES with A256GCM, a new key pair per message. rust-cose: ES256 in A256GCM under a shared secret. rust-http-signatures: signed, not encrypted. rust-xml: XML Signature with ECDSA P-256 in XML Encryption with ECDH-ES and AES-256-GCM, a new key pair per message. soap-wss: signed and encrypted by WSS4J with RSA" }
-        dt { "Intervals" } dd { "95 %, by Student's t over batches; ratios from logarithms. Batches that follow each other are alike, so the true uncertainty is somewhat larger. Where a first request is compared with the warm time, the interval is that of the warm time; where two are compared with each other, it is over the starts" }
+        dt { "Intervals" } dd { "95 %, by Student's t over the rounds, each with a server of its own; ratios from logarithms. A verdict takes five rounds" }
         dt { "Machine" } dd { (machine) ", " (machine.system) ", " (machine.cpus) " processors" }
         dt { "Commit" } dd { (provenance.commit) }
         dt { "Command" } dd { code { (provenance.command) } }

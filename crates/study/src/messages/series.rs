@@ -126,14 +126,6 @@ impl Series {
     pub(super) fn warm(&self) -> &[Sample] {
         &self.samples[self.samples.len() / 2..]
     }
-
-    /// Mean times of the warm requests in batches, in milliseconds.
-    pub(super) fn warm_batches(&self, batch: usize) -> Vec<f64> {
-        let warm = self.warm();
-        // At least four batches, so that there is a spread.
-        let batch = batch.min(warm.len() / 4).max(1);
-        warm.chunks_exact(batch).map(mean_ms).collect()
-    }
 }
 
 /// Mean time, in milliseconds.
