@@ -5,6 +5,7 @@ use rustls::StreamOwned;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tidegate_gate::telemetry::labels::Class;
 
 /// One new session is admitted, and no other for a long time.
@@ -105,6 +106,27 @@ fn a_customer_who_closes_leaves_the_queue_at_the_next_decision() {
     drop(waiting);
     counted(&gate, "left", |totals| totals.hold_left == 1 && totals.holding == 0);
     assert_eq!(gate.totals().hold_expired, 0);
+}
+
+#[test]
+fn where_customers_hang_up_in_the_queue_nobody_waits_for_the_hold_time() {
+    const HOLD_TIME: Duration = Duration::from_secs(20);
+    let gate = gate(hello(), &one_only("hold_time = \"20s\""));
+    get(&mut connect(&gate, &any_client()), "/").unwrap();
+    // One after another: what was learned is summed up at most ten times a second.
+    for hung_up in 1..=4 {
+        let waiting = send_hello(&gate);
+        counted(&gate, "held", |totals| totals.holding == 1);
+        std::thread::sleep(Duration::from_millis(300));
+        drop(waiting);
+        counted(&gate, "left", |totals| totals.hold_left == hung_up && totals.holding == 0);
+    }
+    let begun = Instant::now();
+    let mut patient = send_hello(&gate);
+    assert_eq!(patient.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    let waited = begun.elapsed();
+    assert!(waited < HOLD_TIME / 2, "{waited:?}");
+    assert_eq!(gate.totals().hold_expired, 1);
 }
 
 #[test]

@@ -4,11 +4,12 @@
 use crate::common::*;
 use rustls::{ClientConfig, ClientConnection, StreamOwned, SupportedProtocolVersion};
 use socket2::{Domain, Socket, Type};
+use std::collections::VecDeque;
 use std::io::{BufReader, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 use tidegate_gate::Gate;
 use tidegate_gate::telemetry::labels::{Class, End, TicketResult};
 
@@ -289,34 +290,97 @@ fn hellos_of_one_address_neither_fill_the_queue_nor_use_up_the_budget() {
     drop((first, second));
 }
 
+/// Sends a hello that nobody goes on with from one address after each pause. Once so many
+/// wait, six newcomers of other prefixes come, one after another. Returns how many of them
+/// are served.
+fn served_beside_hellos(gate: &Gate, pause: Duration, waiting: u64) -> usize {
+    let (done, hello) = (AtomicBool::new(false), hello_of(&any_client()));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let begun = Instant::now();
+            let mut sockets = VecDeque::new();
+            while !done.load(Relaxed) && begun.elapsed() < 2 * PATIENCE {
+                sockets.push_back(send_from(gate, FLOOD, &hello));
+                // The gate has closed those that are older.
+                if sockets.len() > 2000 {
+                    sockets.pop_front();
+                }
+                std::thread::sleep(pause);
+            }
+        });
+        counted(gate, "a long queue", |totals| totals.holding > waiting);
+        let served = (2..8).filter_map(|n| served(gate, n, &any_client())).count();
+        done.store(true, Relaxed);
+        served
+    })
+}
+
+/// A gate on one core, and one on all that there are: each core has a queue.
+const CORES: [&str; 2] = ["", "[listen]\naddress = \"127.0.0.1:0\"\ndrain_deadline = \"5s\"\n"];
+
 #[test]
 fn who_connects_again_and_again_leaves_turns_to_those_who_come_now_and_then() {
-    let policy = "[admission]\npolicy = \"static\"\nrate = 4.0\n";
-    // On one core, and on all that there are: each has a queue.
-    let all_cores = "[listen]\naddress = \"127.0.0.1:0\"\ndrain_deadline = \"5s\"\n";
-    for listen in ["", all_cores] {
-        let gate = gate(hello(), &format!("{policy}{listen}"));
-        let (done, hello) = (AtomicBool::new(false), hello_of(&any_client()));
-        let served: usize = std::thread::scope(|scope| {
-            // A hundred hellos a second that nobody goes on with, for at most 30 s.
-            let flood = scope.spawn(|| {
-                let mut sockets = Vec::new();
-                for _ in 0..3000 {
-                    if done.load(Relaxed) {
-                        break;
-                    }
-                    sockets.push(send_from(&gate, FLOOD, &hello));
-                    std::thread::sleep(Duration::from_millis(10));
+    // So many wait that the last of them would have no turn within the hold time of 3 s.
+    let cases = [(4, 100, 60, 6), (2, 60, 10, 4), (2, 10, 10, 4)];
+    for (per_second, hellos_per_s, waiting, least) in cases {
+        for listen in CORES {
+            let policy = format!("[admission]\npolicy = \"static\"\nrate = {per_second}.0\n");
+            let gate = gate(hello(), &format!("{policy}{listen}"));
+            let pause = Duration::from_secs(1) / hellos_per_s;
+            let served = served_beside_hellos(&gate, pause, waiting);
+            let case = format!("{per_second}/s, {hellos_per_s} hellos/s");
+            assert!(served >= least, "{case}: {served} of 6; {:?}", gate.totals());
+        }
+    }
+}
+
+/// The new sessions per second that the policy admits at present.
+fn limit_per_s(gate: &Gate) -> f64 {
+    gate.snapshot().control.unwrap().limit_per_s.unwrap()
+}
+
+/// A gate with the policy `tide` that has learned that its upstream answers 20 requests a
+/// second, one after another.
+fn gate_that_knows_a_slow_upstream(listen: &str) -> Gate {
+    let worker = Mutex::new(());
+    let upstream = answering(move |_| {
+        let _busy = worker.lock().unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        ok("hello")
+    });
+    let gate = gate(upstream, &format!("[admission]\npolicy = \"tide\"\n{listen}"));
+    // One at a time they see the upstream without a queue, all at once with one.
+    let mut customers: Vec<_> =
+        (20..32).map(|n| served(&gate, n, &any_client()).unwrap()).collect();
+    for _ in 0..2 {
+        customers.iter_mut().for_each(|customer| drop(get(customer, "/").unwrap()));
+    }
+    let learned = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for mut customer in customers {
+            let learned = &learned;
+            scope.spawn(move || {
+                let begun = Instant::now();
+                while !learned.load(Relaxed) && begun.elapsed() < 2 * PATIENCE {
+                    get(&mut customer, "/").unwrap();
                 }
-                sockets.len()
             });
-            counted(&gate, "a long queue", |totals| totals.holding > 60);
-            let served = (2..8).filter_map(|n| served(&gate, n, &any_client())).count();
-            done.store(true, Relaxed);
-            assert!(flood.join().unwrap() > 100);
-            served
-        });
-        assert_eq!(served, 6, "{:?}", gate.totals());
+        }
+        until("the upstream is congested", || limit_per_s(&gate) < 1.0);
+        learned.store(true, Relaxed);
+    });
+    until("there is a small budget", || (5.0..25.0).contains(&limit_per_s(&gate)));
+    gate
+}
+
+#[test]
+fn with_a_measured_budget_too_who_connects_again_and_again_leaves_turns_to_others() {
+    for listen in CORES {
+        let gate = gate_that_knows_a_slow_upstream(listen);
+        let served = served_beside_hellos(&gate, Duration::from_millis(5), 80);
+        let limit = limit_per_s(&gate);
+        assert!(limit < 25.0, "the budget is no longer small: {limit}");
+        assert!(served >= 4, "{served} of 6; {:?}", gate.totals());
     }
 }
 
