@@ -9,9 +9,6 @@ use crate::hang_ups::HangUps;
 /// The part of the hold time that bursts explain: a queue is long when its oldest session has
 /// waited for longer, and stands when it has been long for as long again.
 const BURST: u32 = 8;
-/// A queue of fewer sessions never stands: it is worked off before anybody has waited long,
-/// and without it processors would be idle whenever the backlog falls below its limit.
-const FEW: usize = 20;
 /// Length of a period in which sessions were turned away without a pause from which an
 /// overload counts as lasting, in hold times.
 const LASTING: u32 = 2;
@@ -51,6 +48,10 @@ pub struct Discipline {
 }
 
 impl Discipline {
+    /// A queue of no more sessions never stands: it is worked off before anybody has waited
+    /// long, and without it processors would be idle whenever the backlog falls below its limit.
+    pub const FEW: usize = 20;
+
     /// No session waits longer than `hold_time`.
     pub fn new(hold_time: Duration) -> Self {
         Self {
@@ -65,7 +66,7 @@ impl Discipline {
     /// So many sessions wait, the oldest for so long. To be called whenever the queue was
     /// decided on.
     pub fn waits(&mut self, now: Time, waiting: usize, oldest: Duration) {
-        if waiting <= FEW || oldest < self.burst() {
+        if waiting <= Self::FEW || oldest < self.burst() {
             self.long_since = None;
             return;
         }
@@ -133,7 +134,7 @@ impl Discipline {
 
     /// How long the oldest of `waiting` sessions may wait at present.
     pub fn longest_wait(&self, now: Time, waiting: usize) -> Duration {
-        let short = waiting > FEW && self.overload_lasts(now);
+        let short = waiting > Self::FEW && self.overload_lasts(now);
         let longest = if short { self.burst() } else { self.hold_time };
         longest.min(self.hang_ups.bound().max(self.hold_time / LEAST))
     }

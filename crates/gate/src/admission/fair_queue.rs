@@ -217,7 +217,24 @@ impl<T> FairQueue<T> {
 
     /// Since when the oldest entry of all waits.
     pub fn oldest_since(&self) -> Option<Instant> {
-        self.since(self.oldest_front()?)
+        self.oldest().map(|(since, _)| since)
+    }
+
+    /// The oldest entry of all: since when it waits, and its prefix.
+    pub fn oldest(&self) -> Option<(Instant, Prefix)> {
+        let front = self.oldest_front()?;
+        Some((self.since(front)?, front.1))
+    }
+
+    /// The oldest entry of the prefixes with more than an equal share of `few` entries. Where
+    /// there are more prefixes than that, each has more.
+    pub fn oldest_of_many(&self, few: usize) -> Option<(Instant, Prefix)> {
+        let prefixes = self.queues.len();
+        if prefixes > few {
+            return self.oldest();
+        }
+        let many = self.queues.iter().filter(|(_, it)| it.entries.len() * prefixes > few);
+        many.filter_map(|(prefix, it)| Some((it.entries.front()?.since, *prefix))).min()
     }
 
     /// Since when the oldest entry waits of the prefixes whose turn is to come: no other

@@ -190,11 +190,28 @@ impl<T> AdmissionQueue<T> {
         self.discipline.borrow().allowed_backlog(now - self.origin, waited)
     }
 
-    /// When the time of the oldest entry is up, under the present discipline.
+    /// When the time of an entry is up, under the present discipline.
     pub fn expires(&self, now: Instant) -> Option<Instant> {
-        let entries = self.entries.borrow();
-        let longest = self.discipline.borrow().longest_wait(now - self.origin, entries.len());
-        entries.oldest_since().map(|since| since + longest)
+        self.first_to_expire(now).map(|(at, _)| at)
+    }
+
+    /// Removes an entry whose time is up.
+    pub fn pop_expired(&self, now: Instant) -> Option<Removed<T>> {
+        let (_, prefix) = self.first_to_expire(now).filter(|(at, _)| *at <= now)?;
+        self.pop_oldest_of(prefix, now)
+    }
+
+    /// The entry whose time is up first: when, and its prefix. What shortens the wait is the
+    /// number of entries, so it is shorter for prefixes with many: an address that connects
+    /// again and again does not end the wait of one that came once.
+    fn first_to_expire(&self, now: Instant) -> Option<(Instant, Prefix)> {
+        let (entries, discipline) = (self.entries.borrow(), self.discipline.borrow());
+        let longest = |waiting| discipline.longest_wait(now - self.origin, waiting);
+        let ends = |(since, prefix), longest| (since + longest, prefix);
+        let any = entries.oldest().map(|oldest| ends(oldest, longest(0)));
+        let of_many = entries.oldest_of_many(Discipline::FEW);
+        let of_many = of_many.map(|oldest| ends(oldest, longest(entries.len())));
+        any.into_iter().chain(of_many).min()
     }
 
     /// How long the oldest entry has waited; `None`: the queue is empty.
@@ -331,6 +348,39 @@ mod tests {
         queue.pop_oldest(now + HOLD);
         assert_eq!(queue.counters.hold_ns.get(), 2_000_000_000);
         assert_eq!(queue.expires(now + HOLD), Some(now + HOLD + HOLD));
+    }
+
+    /// A queue in an overload that lasts since `begin`, and the time at which it does.
+    fn overloaded(begin: Instant) -> (AdmissionQueue<u32>, Instant) {
+        let queue = queue(1_000, 100_000);
+        let times = (0..=10).map(|n| begin + HOLD * n / 4);
+        times.for_each(|now| queue.note_refusal(now));
+        (queue, begin + HOLD * 10 / 4)
+    }
+
+    #[test]
+    fn a_lasting_overload_shortens_the_wait_of_those_with_many_entries() {
+        let (queue, now) = overloaded(Instant::now());
+        (1..=60).for_each(|item| queue.push(prefix(1), item, 1, now));
+        queue.push(prefix(2), 100, 1, now);
+        let later = now + HOLD / 8;
+        let expired: Vec<u32> =
+            std::iter::from_fn(|| queue.pop_expired(later)).map(|removed| removed.item).collect();
+        // Down to 20, which is no queue that stands.
+        assert_eq!(expired, (1..=41).collect::<Vec<_>>());
+        assert_eq!(queue.expires(later), Some(now + HOLD), "the others have all of their time");
+        (61..=70).for_each(|item| queue.push(prefix(1), item, 1, later));
+        assert_eq!(queue.pop_expired(later).unwrap().item, 42, "never the one that came once");
+    }
+
+    #[test]
+    fn a_lasting_overload_of_many_prefixes_shortens_the_wait_of_all() {
+        let (queue, now) = overloaded(Instant::now());
+        (1..=60).for_each(|n| queue.push(prefix(n), u32::from(n), 1, now));
+        let later = now + HOLD / 8;
+        let expired: Vec<u32> =
+            std::iter::from_fn(|| queue.pop_expired(later)).map(|removed| removed.item).collect();
+        assert_eq!(expired, (1..=40).collect::<Vec<_>>(), "the oldest first");
     }
 
     #[test]

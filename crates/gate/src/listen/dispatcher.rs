@@ -161,7 +161,10 @@ impl Dispatcher {
             self.refuse(self.queue.pop_for_room(now)?, now, None);
         }
         self.queue.note_wait(now);
-        while self.queue.expires(now).is_some_and(|at| at <= now) || self.drops_oldest(now) {
+        while let Some(expired) = self.queue.pop_expired(now) {
+            self.refuse(expired, now, None);
+        }
+        while self.drops_oldest(now) {
             self.refuse(self.queue.pop_oldest(now)?, now, None);
         }
         context.counters.held[Class::New].add(self.queue.mark_held() as u64);
