@@ -31,6 +31,9 @@ pub struct Cell {
 /// Room between two columns of text.
 const BETWEEN: usize = 2;
 
+/// A column of a table of records: its head, and what it shows of a record.
+pub type HeadAndCell<'c, T, S> = (&'c str, fn(&T) -> S);
+
 impl Table {
     /// A table with these columns and no row.
     pub fn new<C: Into<Column>>(columns: impl IntoIterator<Item = C>) -> Self {
@@ -41,7 +44,7 @@ impl Table {
     /// A row of `columns` for each of `items`: a head, and how a cell of an item is shown.
     pub fn of<'a, T: 'a, S: Into<Cell>>(
         items: impl IntoIterator<Item = &'a T>,
-        columns: &[(&str, fn(&T) -> S)],
+        columns: &[HeadAndCell<'_, T, S>],
     ) -> Self {
         let mut table = Self::new(columns.iter().map(|(head, _)| *head));
         for item in items {
@@ -258,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_table_of_items_has_a_row_for_each() {
-        let columns: &[(&str, fn(&u32) -> String)] =
+        let columns: &[HeadAndCell<'_, u32, String>] =
             &[("n", |n| n.to_string()), ("square", |n| (n * n).to_string())];
         assert_eq!(Table::of(&[2, 12], columns).text(), "n   square\n2        4\n12     144\n");
     }

@@ -55,7 +55,7 @@ impl Keys {
     /// # Errors
     /// There is no randomness.
     pub fn generate() -> Result<Self> {
-        let fingerprint = Zeroizing::new(STANDARD.encode(&*random::bytes::<32>()?));
+        let fingerprint = Zeroizing::new(STANDARD.encode(*random::bytes::<32>()?));
         let file = File { format: FORMAT, fingerprint, merchants: Vec::new() };
         Self::from_file(file).map_err(Error::Internal)
     }
@@ -71,7 +71,7 @@ impl Keys {
                 "merchant {merchant:?}: must be 1 to 32 small letters, digits and hyphens, such as brokerage"
             )));
         }
-        let text = URL_SAFE_NO_PAD.encode(&*random::bytes::<32>()?);
+        let text = URL_SAFE_NO_PAD.encode(*random::bytes::<32>()?);
         let key = Zeroizing::new(format!("{PREFIX}{text}"));
         let merchants = &mut self.file.merchants;
         let place = match merchants.iter().position(|it| it.name == merchant) {

@@ -17,16 +17,16 @@ pub struct Problem {
     /// HTTP status, 400 to 499; an interface for programs also refuses with 503 and 500.
     pub status: u16,
     /// For programs, such as `amount_too_large`; empty where only people read the problem.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub code: String,
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    pub code: Box<str>,
     /// The heading: one short sentence that names the problem.
-    pub what: String,
+    pub what: Box<str>,
     /// The reasons, one entry for each correction to make.
     pub why: Vec<String>,
     /// What the client can do now.
     pub remedy: String,
     /// After how many seconds the same request may be accepted.
-    pub retry_after_s: Option<u64>,
+    pub retry_after_s: Option<u32>,
     /// Mistakes in single fields.
     pub mistakes: Vec<Mistake>,
 }
@@ -72,7 +72,7 @@ impl Problem {
     pub fn new(status: u16, what: &str, why: impl Into<String>, remedy: &str) -> Self {
         Self {
             status,
-            code: String::new(),
+            code: "".into(),
             what: what.into(),
             why: vec![why.into()],
             remedy: remedy.into(),
@@ -108,7 +108,7 @@ impl Problem {
     pub fn retry_after(mut self, wait: Duration) -> Self {
         // Rounded up: earlier it would be refused again.
         let seconds = wait.as_millis().div_ceil(1000);
-        self.retry_after_s = Some(seconds.try_into().unwrap_or(u64::MAX));
+        self.retry_after_s = Some(seconds.try_into().unwrap_or(u32::MAX));
         self
     }
 
@@ -121,7 +121,7 @@ impl Problem {
     /// The problem for programs, as JSON.
     pub fn json(&self) -> String {
         let error = ApiError {
-            code: self.code.clone(),
+            code: self.code.to_string(),
             message: self.sentences().join(" "),
             field: self.mistakes.first().map(|mistake| mistake.field.clone()),
         };
@@ -152,7 +152,7 @@ impl Problem {
 }
 
 /// Says in an answer after how many seconds the same request may succeed.
-pub fn set_retry_after(response: &mut Response, seconds: Option<u64>) {
+pub fn set_retry_after(response: &mut Response, seconds: Option<u32>) {
     if let Some(seconds) = seconds {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }

@@ -102,6 +102,6 @@ const STYLE: &str = "\
 .claims .does-not-hold { color: var(--bad); font-weight: 700; white-space: nowrap; } .claims .undecided { color: var(--soft); font-weight: 600; }
 .claims small { display: block; color: var(--soft); font-size: 13px; } .claims .figure { white-space: nowrap; }
 .claims tr.part td { border-bottom-style: dotted; }
-.levels td.text { text-align: left; }
+.levels td.text { text-align: left; } .levels small { display: block; color: var(--soft); font-size: 12px; }
 @media (max-width: 560px) { .claims td.claim { min-width: 13em; } }
 ";

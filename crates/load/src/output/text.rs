@@ -174,7 +174,7 @@ pub fn report(summary: &Summary) -> String {
     }
     for line in groups("class", &summary.classes).iter().chain(&groups("arrivals", &summary.models))
     {
-        row(&mut out, &line);
+        row(&mut out, line);
     }
     let phases = &summary.phases;
     for (name, phase) in [

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use tidegate_experiment::scalability::Coefficient;
 use tidegate_report::number::{number, or_none, time};
-use tidegate_report::{Cell, Figure, Page, Palette, Table};
+use tidegate_report::{Cell, Figure, HeadAndCell, Page, Palette, Table};
 
 use super::analysis::Law;
 use super::beyond::{BASELINE, compared};
@@ -115,7 +115,7 @@ fn exact(value: f64) -> String {
 
 fn gate(report: &Report) -> Markup {
     let all = compared(&report.windows);
-    let columns: &[(&str, fn(&Compared) -> String)] = &[
+    let columns: &[HeadAndCell<'_, Compared, String>] = &[
         ("load", |it| format!("{}×", it.multiple)),
         ("gate", |it| if it.gate { "with" } else { "without" }.to_owned()),
         ("offered /s", |it| words::round(it.offered_per_s)),
@@ -148,7 +148,7 @@ fn steps(report: &Report) -> Table {
     let mut steps: Vec<&Step> = report.steps.iter().collect();
     steps.sort_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
     let percentile = format!("p{}", report.limit.percentile);
-    let mut columns: Vec<(&str, fn(&Step) -> Cell)> = vec![
+    let mut columns: Vec<HeadAndCell<'_, Step, Cell>> = vec![
         ("no.", |it| it.number.to_string().into()),
         ("rate /s", |it| number(it.rate_per_s).into()),
         ("outcome", outcome),

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 use tidegate_report::number::{NONE, or_none, with_interval};
-use tidegate_report::{Cell, Column, Figure, Page, Palette, Table};
+use tidegate_report::{Cell, Column, Figure, HeadAndCell, Page, Palette, Table};
 
 use super::plan::{USUAL_PAYLOAD, Volume};
 use super::words::{headline, number, round, table};
@@ -155,7 +155,7 @@ fn demanded(claim: &Claim) -> String {
     }
 }
 
-const KEY_NUMBERS: &[(&str, fn(&Row) -> String)] = &[
+const KEY_NUMBERS: &[HeadAndCell<'_, Row, String>] = &[
     ("Configuration", |row| text(row, "configuration")),
     ("Ready after, s", |row| text(row, "ready_s")),
     ("First answer after, s", |row| text(row, "first_answer_s")),
@@ -167,14 +167,14 @@ const KEY_NUMBERS: &[(&str, fn(&Row) -> String)] = &[
     ("Paper", |row| text(row, "paper_overall_per_s")),
 ];
 
-const OVERHEADS: &[(&str, fn(&Row) -> String)] = &[
+const OVERHEADS: &[HeadAndCell<'_, Row, String>] = &[
     ("Configuration", |row| text(row, "configuration")),
     ("Compared with", |row| text(row, "compared_with")),
     ("Clear / secured", |row| estimate(row, "clear_by_secured")),
     ("Paper", |row| text(row, "paper_clear_by_secured")),
 ];
 
-const CONNECTIONS: &[(&str, fn(&Row) -> String)] = &[
+const CONNECTIONS: &[HeadAndCell<'_, Row, String>] = &[
     ("Configuration", |row| text(row, "configuration")),
     ("Connection", |row| text(row, "connection")),
     ("Time, ms", |row| estimate(row, "average_ms")),
@@ -184,7 +184,7 @@ const CONNECTIONS: &[(&str, fn(&Row) -> String)] = &[
     ("Received, bytes", |row| text(row, "bytes_in")),
 ];
 
-const SIZES: &[(&str, fn(&Row) -> String)] = &[
+const SIZES: &[HeadAndCell<'_, Row, String>] = &[
     ("Configuration", |row| text(row, "configuration")),
     ("Payload, bytes", |row| text(row, "payload_bytes")),
     ("Time, ms", |row| estimate(row, "average_ms")),

@@ -27,8 +27,8 @@ impl Person {
     pub fn new(seed: u64, id: i64) -> Self {
         let mut random = Random::of(seed, Kind::User, id);
         let mut salt = [0; 16];
-        salt[..8].copy_from_slice(&random.next().to_le_bytes());
-        salt[8..].copy_from_slice(&random.next().to_le_bytes());
+        salt[..8].copy_from_slice(&random.bits().to_le_bytes());
+        salt[8..].copy_from_slice(&random.bits().to_le_bytes());
         Self {
             id,
             firstname: random.pick(&FIRST_NAMES),

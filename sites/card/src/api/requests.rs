@@ -206,7 +206,7 @@ mod tests {
         let merchant = Merchant { return_urls: vec![registered], webhooks: Vec::new() };
         match created.check(&merchant) {
             Ok(_) => "ok".into(),
-            Err(problem) => problem.code,
+            Err(problem) => problem.code.into(),
         }
     }
 

@@ -192,7 +192,7 @@ pub fn failure(error: &Error) -> Page {
     let (status, what, why) = match error {
         Error::Client(problem) => (
             StatusCode::from_u16(problem.status).unwrap_or(StatusCode::BAD_REQUEST),
-            problem.what.clone(),
+            problem.what.to_string(),
             format!("{} {}", problem.sentences().join(" "), problem.remedy),
         ),
         error => {

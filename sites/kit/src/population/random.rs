@@ -13,12 +13,12 @@ impl Random {
     /// The stream of one of a kind; a site numbers its kinds.
     pub fn of(seed: u64, kind: impl Into<u64>, id: i64) -> Self {
         let mut mixer = Self(seed);
-        let seeded = mixer.next() ^ kind.into().wrapping_mul(0xA24B_AED4_963E_E407);
-        Self(Self(seeded).next() ^ id.cast_unsigned().wrapping_mul(0x9FB2_1C65_1E98_DF25))
+        let seeded = mixer.bits() ^ kind.into().wrapping_mul(0xA24B_AED4_963E_E407);
+        Self(Self(seeded).bits() ^ id.cast_unsigned().wrapping_mul(0x9FB2_1C65_1E98_DF25))
     }
 
     /// 64 random bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -33,7 +33,7 @@ impl Random {
     pub fn between(&mut self, least: i64, most: i64) -> i64 {
         assert!(least <= most, "{least} to {most} is no range");
         let span = u128::from(most.abs_diff(least)) + 1;
-        let offset = (u128::from(self.next()) * span) >> 64;
+        let offset = (u128::from(self.bits()) * span) >> 64;
         least + i64::try_from(offset).expect("below the span")
     }
 
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn the_generator_is_the_published_one() {
         let mut random = Random(1_234_567);
-        let first = [random.next(), random.next()];
+        let first = [random.bits(), random.bits()];
         assert_eq!(first, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
     }
 
@@ -68,9 +68,9 @@ mod tests {
 
     #[test]
     fn streams_of_neighbours_differ() {
-        let first = [1, 2, 3].map(|id| Random::of(1, 1_u64, id).next());
+        let first = [1, 2, 3].map(|id| Random::of(1, 1_u64, id).bits());
         assert!(first[0] != first[1] && first[1] != first[2]);
-        assert_ne!(Random::of(1, 2_u64, 1).next(), first[0]);
-        assert_ne!(Random::of(2, 1_u64, 1).next(), first[0]);
+        assert_ne!(Random::of(1, 2_u64, 1).bits(), first[0]);
+        assert_ne!(Random::of(2, 1_u64, 1).bits(), first[0]);
     }
 }

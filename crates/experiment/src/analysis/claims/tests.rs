@@ -134,7 +134,7 @@ fn noise_alone_raises_no_peak() {
     let mut all = measured(0.0);
     for record in &mut all {
         let load = ["1", "2", "4"].iter().position(|it| *it == record.planned.levels["load"]);
-        let high = (record.planned.round as usize + load.unwrap()) % 3 == 0;
+        let high = (record.planned.round as usize + load.unwrap()).is_multiple_of(3);
         record.figures.insert("requests_per_s".into(), if high { 120.0 } else { 100.0 });
     }
     let claim = "where = { policy = \"off\", processors = 2 }\ntake = \"peak\"\n\

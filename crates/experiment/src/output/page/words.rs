@@ -28,6 +28,11 @@ impl Share {
         Some(Self { mean: number(name)?, interval: end("low").zip(end("high")) })
     }
 
+    /// The mean, at most 100 %: more shows that the baseline found too low a capacity.
+    fn at_most_all(&self) -> String {
+        percent(self.mean.min(1.0))
+    }
+
     /// `93 % (91 to 95)`.
     fn words(&self) -> String {
         let ends = self
@@ -80,11 +85,11 @@ pub(super) fn headline(page: &Page<'_>) -> String {
         let others: Vec<String> = kept
             .iter()
             .filter(|it| it.policy != "off")
-            .map(|it| format!("{} with {}", percent(it.requests.mean), it.policy))
+            .map(|it| format!("{} with {}", it.requests.at_most_all(), it.policy))
             .collect();
         return format!(
             "Overloaded, the server keeps {} of its capacity without admission control, {}.",
-            percent(off.requests.mean),
+            off.requests.at_most_all(),
             and(&others)
         );
     }

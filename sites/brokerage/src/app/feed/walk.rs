@@ -35,7 +35,7 @@ impl Walk {
         let mut moved = Vec::new();
         for (symbol, price) in prices {
             // Drawn for every security, so that the walk of one does not depend on others.
-            let (moves, draw) = (random.percent(MOVING), random.next());
+            let (moves, draw) = (random.percent(MOVING), random.bits());
             if !moves {
                 continue;
             }

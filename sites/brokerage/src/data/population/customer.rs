@@ -135,8 +135,8 @@ impl Life {
     pub fn new(seed: u64, id: i64) -> Self {
         let mut random = Random::of(seed, Kind::Customer, id);
         let mut salt = [0; 16];
-        salt[..8].copy_from_slice(&random.next().to_le_bytes());
-        salt[8..].copy_from_slice(&random.next().to_le_bytes());
+        salt[..8].copy_from_slice(&random.bits().to_le_bytes());
+        salt[8..].copy_from_slice(&random.bits().to_le_bytes());
         let name = format!("{} {}", random.pick(&FIRST_NAMES), random.pick(&LAST_NAMES));
         let joined = -SPAN - random.between(DAY, 2000 * DAY);
         let mut life = Self {

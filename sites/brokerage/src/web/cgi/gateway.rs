@@ -216,7 +216,7 @@ mod tests {
                 Ok(format!("{status} {}", String::from_utf8_lossy(&body)))
             }
             Err(Error::Outage(outage)) => Err(outage.cause),
-            Err(Error::Refused(problem)) => Err(problem.what),
+            Err(Error::Refused(problem)) => Err(problem.what.into()),
         }
     }
 
