@@ -32,7 +32,7 @@ pub fn is_for_result() -> bool {
 /// Prints a result to standard output.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn print_result(text: impl Display) -> io::Result<()> {
     write(&mut io::stdout().lock(), text)
 }
