@@ -32,8 +32,8 @@ fn the_phases_of_a_connection_add_up_to_its_life() {
         drop(connection);
         counted(&gate, "the connection is over", |totals| totals.open == 0);
     }
-    let most = begun.elapsed().as_nanos() as u64;
     drop(gate);
+    let most = begun.elapsed().as_nanos() as u64;
 
     let process = read(&file);
     assert!(process.ending.is_some() && process.cut_at.is_none() && process.dropped == 0);
@@ -71,7 +71,7 @@ fn the_phases_of_a_connection_add_up_to_its_life() {
         assert!(cpu(handshake) > 100 * cpu(Phase::Queue), "who waits uses no processor");
     }
     // One connection followed the other.
-    assert!(all <= most + 2_000_000, "{all} of {most}");
+    assert!(all <= most, "{all} of {most}");
     assert!(process.samples.len() >= 2);
 }
 
