@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::Page;
+use super::tables::is_share;
 use crate::claim::{Claim, Verdict};
 
 /// How many conditions a claim has.
@@ -74,8 +75,8 @@ fn level(page: &Page<'_>, claim: &Claim) -> String {
 fn shown(claim: &Claim, value: f64) -> String {
     let truth =
         |name: &str| claim.evidence.get(name).and_then(|it| it.as_bool()).unwrap_or_default();
-    let share = claim.evidence.get("metric").and_then(|it| it.as_str());
-    let is_share = share.is_some_and(|name| name.ends_with("_share") || name.ends_with("_ratio"));
+    let metric = claim.evidence.get("metric").and_then(|it| it.as_str());
+    let is_share = metric.is_some_and(is_share);
     let limits =
         ["at_least", "at_most"].map(|it| claim.evidence.get(it).and_then(|it| it.as_f64()));
     let small = limits.into_iter().flatten().all(|limit| limit <= 1.0);

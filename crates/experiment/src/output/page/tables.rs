@@ -160,8 +160,13 @@ fn head(name: &str) -> String {
     words.replace("cpu", "CPU").replace(", ms per request", " per request, ms")
 }
 
+/// Whether a figure is shown as a percentage, by its name.
+pub(super) fn is_share(name: &str) -> bool {
+    ["share", "ratio", "_use", "_of_capacity"].iter().any(|it| name.contains(it))
+}
+
 fn cell(name: &str, value: Option<&Value>) -> String {
-    let share = ["share", "ratio", "_use", "_of_capacity"].iter().any(|it| name.contains(it));
+    let share = is_share(name);
     match value {
         Some(Value::Number(number)) if number.is_f64() => {
             let value = number.as_f64().unwrap_or_default();
