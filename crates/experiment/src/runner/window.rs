@@ -284,7 +284,7 @@ impl Measured {
     }
 }
 
-/// The figures of a run whose sessions have so many requests on average.
+/// The figures of a run; `requests_each` is the mean number of requests of a session.
 fn figures(
     summary: &Summary,
     measured: &Measured,

@@ -366,7 +366,7 @@ mod tests {
         let later = now + HOLD / 8;
         let expired: Vec<u32> =
             std::iter::from_fn(|| queue.pop_expired(later)).map(|removed| removed.item).collect();
-        // Down to 20, which is no queue that stands.
+        // Down to 20 entries: a queue that short does not count as standing.
         assert_eq!(expired, (1..=41).collect::<Vec<_>>());
         assert_eq!(queue.expires(later), Some(now + HOLD), "the others have all of their time");
         (61..=70).for_each(|item| queue.push(prefix(1), item, 1, later));

@@ -321,7 +321,7 @@ const CORES: [&str; 2] = ["", "[listen]\naddress = \"127.0.0.1:0\"\ndrain_deadli
 
 #[test]
 fn who_connects_again_and_again_leaves_turns_to_those_who_come_now_and_then() {
-    // So many wait that the last of them would have no turn within the hold time of 3 s.
+    // With this many waiting, the last would have no turn within the hold time of 3 s.
     let cases = [(4, 100, 60, 6), (2, 60, 10, 4), (2, 10, 10, 4)];
     for (per_second, hellos_per_s, waiting, least) in cases {
         for listen in CORES {
