@@ -161,13 +161,11 @@ async fn drive(
     let end = context.end;
     let arriving = source::start(&context, &arrivals);
     let mut reporter = Reporter { out, spare, thread, pending: None };
-    let mut heartbeat = start;
+    let mut heartbeat = Heartbeat { last: start.max(Instant::now()) };
     loop {
-        heartbeat = (heartbeat + HEARTBEAT).max(Instant::now());
-        timers.at(heartbeat.min(end)).await;
+        timers.at(heartbeat.due().min(end)).await;
         let now = Instant::now();
-        let late = now.saturating_duration_since(heartbeat);
-        context.record_at(now, EventKind::Heartbeat { late });
+        context.record_at(now, EventKind::Heartbeat { late: heartbeat.beat(now) });
         // Rates have no end: the time after the last arrival is a part of the window that was
         // asked for. A schedule that has one, or a number of sessions, ends the run.
         let has_end = arrivals.have_an_end() || context.has_enough();
@@ -198,6 +196,25 @@ async fn drive(
             return Ok(());
         }
         reporter.send(&context, now, false);
+    }
+}
+
+/// Beats one interval after another. Counted from the last beat, not from when the loop waits for
+/// the next: a thread that loses its processor while it sends a batch is late too.
+struct Heartbeat {
+    last: Instant,
+}
+
+impl Heartbeat {
+    fn due(&self) -> Instant {
+        self.last + HEARTBEAT
+    }
+
+    /// Beats at `now`, and returns how late that is.
+    fn beat(&mut self, now: Instant) -> Duration {
+        let late = now.saturating_duration_since(self.due());
+        self.last = now;
+        late
     }
 }
 
@@ -234,4 +251,21 @@ fn pin(core: usize) -> Result<(), Error> {
     let what = "pinning a load generator thread to its processor";
     let pinned = Cores::one(core).and_then(|cores| cores.pin_this_thread());
     pinned.map_err(|source| Error::System { what, source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_between_a_beat_and_the_wait_for_the_next_is_a_delay() {
+        let start = Instant::now();
+        let mut heartbeat = Heartbeat { last: start };
+        assert_eq!(heartbeat.beat(start + HEARTBEAT), Duration::ZERO);
+        // The batch of that beat is still being sent two seconds later.
+        let resumed = start + HEARTBEAT + Duration::from_secs(2);
+        assert_eq!(heartbeat.beat(resumed), Duration::from_secs(2) - HEARTBEAT);
+        // The beats that were missed are not made up for.
+        assert_eq!(heartbeat.beat(resumed + HEARTBEAT), Duration::ZERO);
+    }
 }
