@@ -4,6 +4,7 @@
 pub mod analysis;
 mod claim;
 pub mod compare;
+mod driver;
 pub mod experiment;
 pub mod folder;
 mod jdbc;

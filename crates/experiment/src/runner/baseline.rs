@@ -11,7 +11,7 @@ use crate::record::{Kind, Planned, Record};
 
 use super::Runner;
 use super::time::Next;
-use super::window::Offered;
+use crate::driver::Offered;
 
 /// The last known capacity, in sessions per second, by [`Settings::capacity_key`].
 #[derive(Debug, Default)]

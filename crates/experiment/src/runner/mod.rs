@@ -2,7 +2,6 @@
 //! own; and continues where an earlier process stopped.
 
 mod baseline;
-mod host;
 mod time;
 mod traces;
 mod window;
@@ -15,6 +14,7 @@ use tidegate_host::{Machine, Provenance};
 use tidegate_lab::{Pulse, Quota};
 use tidegate_load::{Scenario, Snapshot, Stop};
 
+use crate::driver::Offered;
 use crate::experiment::{Combination, Experiment, Settings};
 use crate::folder::{Folder, LARGEST};
 use crate::options::Options;
@@ -26,7 +26,7 @@ use crate::system::{Workshop, check_policies, prepare};
 use crate::{Error, Result};
 use baseline::Capacities;
 use time::Next;
-use window::{Bench, Offered};
+use window::Bench;
 
 /// What happens while a study runs.
 #[derive(Debug)]

@@ -1,27 +1,23 @@
-//! One run: starts the system, lets the customers come, and ends everything.
+//! One run: starts the system, lets the driver come, and ends everything.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use tidegate_host::clock::monotonic_ns;
-use tidegate_host::{CoreUse, Files, Machine, Provenance};
+use tidegate_host::{Machine, Provenance};
 use tidegate_lab::Pulse;
 use tidegate_lab::services::GcPauses;
-use tidegate_load::{
-    Arrivals, KeepAlive, KeyExchangeGroup, Plan, RunStage, Scenario, Snapshot, Stop, Summary,
-    TlsVersions,
-};
+use tidegate_load::{Scenario, Snapshot, Stop};
 
-use super::host::HostReadings;
 use super::traces;
+use crate::driver::{Offered, Window, driver, requests_each, write};
 use crate::experiment::Settings;
 use crate::metrics::Figures;
-use crate::record::{Open, Planned, Record, Second};
-use crate::resources::{Grant, Resources};
+use crate::record::{Open, Planned, Record};
+use crate::resources::Resources;
 use crate::summary::FORMAT;
-use crate::system::{CpuSeconds, LOAD_TRACE, System, TIERS, Workshop};
+use crate::system::{Started, Workshop};
 use crate::{Error, Result};
 
 /// What the runs of a study share.
@@ -36,44 +32,6 @@ pub(super) struct Bench<'a> {
     pub(super) scenarios: &'a BTreeMap<String, Scenario>,
 }
 
-/// Where customers come to, and how many.
-#[derive(Clone, Copy)]
-pub(super) struct Offered {
-    customers: Customers,
-    capacity_per_s: Option<f64>,
-}
-
-#[derive(Clone, Copy)]
-enum Customers {
-    /// New ones per second.
-    PerSecond(f64),
-    /// Always the same, in a closed loop.
-    AtATime(u32),
-}
-
-impl Offered {
-    /// Sessions per second, and the capacity if it is known.
-    pub(super) fn at(rate_per_s: f64, capacity_per_s: Option<f64>) -> Self {
-        Self { customers: Customers::PerSecond(rate_per_s), capacity_per_s }
-    }
-
-    /// What the settings say without a capacity.
-    pub(super) fn by(settings: &Settings) -> Self {
-        let customers = match settings.customers {
-            Some(customers) => Customers::AtATime(customers),
-            None => Customers::PerSecond(settings.rate.unwrap_or(1.0)),
-        };
-        Self { customers, capacity_per_s: None }
-    }
-
-    fn rate_per_s(self) -> Option<f64> {
-        match self.customers {
-            Customers::PerSecond(rate) => Some(rate),
-            Customers::AtATime(_) => None,
-        }
-    }
-}
-
 impl Bench<'_> {
     /// The customers' scenario.
     pub(super) fn scenario(&self, settings: &Settings) -> Result<&Scenario> {
@@ -84,7 +42,7 @@ impl Bench<'_> {
 
     /// Mean requests of a session.
     pub(super) fn requests_each(&self, settings: &Settings) -> Result<f64> {
-        Ok(self.scenario(settings)?.session_length().mean_requests.max(1.0))
+        Ok(requests_each(self.scenario(settings)?))
     }
 
     /// Runs what is planned, and completes its folder.
@@ -92,7 +50,7 @@ impl Bench<'_> {
         &self,
         planned: &Planned,
         offered: Offered,
-        observe: &mut dyn FnMut(&Snapshot),
+        show: &mut dyn FnMut(&Snapshot),
     ) -> Result<Record> {
         self.unless_stopped()?;
         let start = Instant::now();
@@ -101,60 +59,32 @@ impl Bench<'_> {
         let grant = self.resources.grant(settings);
         // A group is removed once it has no processes: after the system.
         let mut groups = Vec::new();
-        let system = System::start(settings, &grant.cores, self.workshop, open.path(), self.stop);
+        let started = Started::start(settings, &grant.cores, self.workshop, open.path(), self.stop);
         self.unless_stopped()?;
-        let system = system?;
-        self.resources.limit(&grant, &system.processes())?;
-        groups.extend(self.resources.limit_servers(settings, system.application_servers())?);
-        let plan = self.plan(planned, &system, offered, open.path())?;
-        let mut measured = Measured::new(&grant, open.path())?;
-        let (warm_up, length) = (plan.warm_up, plan.measure);
-        let mut began = None;
-        let summary = tidegate_load::run(plan, &mut |snapshot| {
-            let elapsed = Duration::from_secs_f64(snapshot.elapsed_s);
-            began.get_or_insert_with(|| {
-                (Instant::now() - elapsed, Duration::from_nanos(monotonic_ns()) - elapsed)
-            });
-            measured.observe(snapshot, &system);
-            observe(snapshot);
-        });
+        let started = started?;
+        self.resources.limit(&grant, &started.processes())?;
+        let servers = started.system().application_servers();
+        groups.extend(self.resources.limit_servers(settings, servers)?);
+        let driver = driver(settings, self.scenario(settings)?, offered, &self.resources.driver);
+        let window = Window { planned, grant: &grant, folder: open.path(), stop: self.stop };
+        let readings = driver.drive(window, &started, show);
         self.unless_stopped()?;
-        let summary = summary.map_err(|error| match error.exit_code() {
-            2 => Error::Operator(error.to_string()),
-            _ => Error::Process(error.to_string()),
-        })?;
+        let mut readings = readings?;
         // A process that has ended makes this an error with its log.
-        system.cpu()?;
-        if let Some(error) = &summary.raw_error {
-            return Err(Error::Machine(format!(
-                "the requests of a run cannot be written: {error}; make room and continue with --resume"
-            )));
-        }
-        for page in ["status", "metrics"] {
-            if let Some(text) = system.admin(&format!("/{page}")) {
-                let name = if page == "status" { "status.json" } else { "metrics.txt" };
+        started.cpu()?;
+        for (page, name) in [("/status", "status.json"), ("/metrics", "metrics.txt")] {
+            if let Some(text) = started.admin(page) {
                 write(&open.path().join(name), &text)?;
             }
         }
-        let gc_log = system.gc_log();
-        drop(system);
-        measured.finish()?;
-        let (began, began_monotonic) = began.unwrap_or((Instant::now(), Duration::ZERO));
-        let from = began + warm_up;
-        let from_monotonic = began_monotonic + warm_up;
-        let window = from_monotonic.as_nanos() as u64..(from_monotonic + length).as_nanos() as u64;
-        let mut phases = phases(&summary);
+        let gc_log = started.system().gc_log();
+        drop(started);
+        let measured = readings.monotonic();
         if settings.is_traced() {
-            phases.extend(traces::phases(open.path(), window.clone())?);
+            readings.phases.extend(traces::phases(open.path(), measured.clone())?);
         }
-        let pulse_cost_s = self.pulse.cost_s(from, from + length);
-        let json = serde_json::to_string(&summary)
-            .map_err(|error| Error::Internal(format!("cannot write a result: {error}")))?;
-        write(&open.path().join("load.json"), &json)?;
-        let requests_each = self.requests_each(settings)?;
-        let mut figures = figures(&summary, &measured, &grant, offered, requests_each);
         if let Some(file) = gc_log {
-            figures.extend(pauses(&file, window)?);
+            readings.figures.extend(pauses(&file, measured)?);
         }
         let record = Record {
             format: FORMAT,
@@ -165,59 +95,14 @@ impl Bench<'_> {
             rate_per_s: offered.rate_per_s(),
             capacity_per_s: offered.capacity_per_s,
             took_s: Some(start.elapsed().as_secs_f64()),
-            pulse_cost_s,
-            figures,
-            phases,
-            driver_saturated: summary.driver.saturated_because.clone(),
-            seconds: summary.series.iter().map(|point| second(point, &measured)).collect(),
+            pulse_cost_s: self.pulse.cost_s(readings.measured.0, readings.measured.1),
+            figures: readings.figures,
+            phases: readings.phases,
+            driver_saturated: readings.saturated,
+            seconds: readings.seconds,
         };
         open.complete(&record)?;
         Ok(record)
-    }
-
-    fn plan(
-        &self,
-        planned: &Planned,
-        system: &System,
-        offered: Offered,
-        folder: &Path,
-    ) -> Result<Plan> {
-        let settings = &planned.settings;
-        let mut plan = Plan::new(self.scenario(settings)?.clone(), &system.target()?);
-        plan.arrivals = Some(match offered.customers {
-            Customers::PerSecond(rate) => Arrivals::poisson(rate),
-            Customers::AtATime(customers) => Arrivals::closed(customers),
-        });
-        plan.warm_up = Duration::from_secs_f64(planned.windows.warm_up_s);
-        plan.measure = Duration::from_secs_f64(planned.windows.measured_s);
-        (plan.time_scale, plan.patience_scale) = (settings.time_scale, settings.patience_scale);
-        plan.seed = planned.seed;
-        plan.cores = self.resources.driver.list().to_vec();
-        plan.insecure = true;
-        plan.customers = system.customers().or(plan.customers);
-        plan.parquet = Some(folder.join("requests.parquet"));
-        plan.csv = Some(folder.join("seconds.csv"));
-        plan.trace = settings.is_traced().then(|| folder.join(LOAD_TRACE));
-        plan.stop = self.stop.clone();
-        plan.tls = match settings.tls.as_str() {
-            "1.2" => TlsVersions::Only12,
-            "1.3" => TlsVersions::Only13,
-            _ => plan.tls,
-        };
-        if settings.group != "all" {
-            let group = KeyExchangeGroup::parse(&settings.group);
-            plan.groups = vec![group.map_err(|error| Error::Internal(error.to_string()))?];
-        }
-        if settings.handshakes == "full" {
-            plan.full_share = Some(1.0);
-        }
-        plan.keep = match settings.keep.as_deref() {
-            Some("request") => KeepAlive::Request,
-            Some("session") => KeepAlive::Session,
-            Some("customer") => KeepAlive::Customer,
-            _ => plan.keep,
-        };
-        Ok(plan)
     }
 
     /// # Errors
@@ -233,156 +118,6 @@ impl Bench<'_> {
     }
 }
 
-fn write(path: &Path, text: &str) -> Result<()> {
-    std::fs::write(path, text).map_err(|error| {
-        Error::Machine(format!(
-            "cannot write {}: {error}; make room and continue with --resume",
-            path.display()
-        ))
-    })
-}
-
-/// What is observed of the system while the customers come.
-struct Measured {
-    host: HostReadings,
-    core_use: CoreUse,
-    /// CPU seconds until the first and the last look at the measured window.
-    cpu: Option<(CpuSeconds, CpuSeconds)>,
-    /// The ends of all seconds, with the CPU seconds of service and gate until then.
-    seconds: Vec<(f64, f64)>,
-}
-
-impl Measured {
-    fn new(grant: &Grant, folder: &Path) -> Result<Self> {
-        let host = HostReadings::create(&folder.join("host.csv"), &grant.cores)?;
-        let core_use = CoreUse::of(Files::new("/"), &grant.cores);
-        Ok(Self { host, core_use, cpu: None, seconds: Vec::new() })
-    }
-
-    fn observe(&mut self, snapshot: &Snapshot, system: &System) {
-        let Ok(cpu) = system.cpu() else { return };
-        if snapshot.stage == RunStage::Measure {
-            self.core_use.look(snapshot.elapsed_s, cpu.service + cpu.gate);
-            let (first, _) = self.cpu.unwrap_or((cpu, cpu));
-            self.cpu = Some((first, cpu));
-        }
-        if let Some(second) = &snapshot.second {
-            self.seconds.push((second.at_s, cpu.service + cpu.gate));
-            self.host.add(snapshot.elapsed_s, second.measured, cpu, system.memory());
-        }
-    }
-
-    /// CPU seconds that service and gate used in the second with this end; none for the first,
-    /// which would include their start.
-    fn cpu_of_second(&self, end_s: f64) -> Option<f64> {
-        let pair = self.seconds.windows(2).find(|pair| pair[1].0 == end_s)?;
-        Some(pair[1].1 - pair[0].1)
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        self.host.finish()
-    }
-}
-
-/// The figures of a run; `requests_each` is the mean number of requests of a session.
-fn figures(
-    summary: &Summary,
-    measured: &Measured,
-    grant: &Grant,
-    offered: Offered,
-    requests_each: f64,
-) -> Figures {
-    let totals = &summary.totals;
-    let per_s = |count: u64| count as f64 / summary.measured_s.max(1e-9);
-    let mut figures = Figures::from([
-        ("offered_per_s".into(), summary.offered_per_s),
-        ("admitted_per_s".into(), summary.admitted_per_s),
-        ("refused_per_s".into(), summary.refused_per_s),
-        ("completed_per_s".into(), summary.completed_per_s),
-        ("abandoned_per_s".into(), summary.abandoned_per_s),
-        ("failed_per_s".into(), summary.failed_per_s),
-        ("requests_per_s".into(), summary.requests_per_s),
-        ("completed_ratio".into(), summary.completed_ratio),
-        ("full_handshakes_per_s".into(), per_s(totals.full_ok)),
-        ("resumed_handshakes_per_s".into(), per_s(totals.resumed_ok)),
-        ("returning_refused".into(), totals.returning_refused as f64),
-    ]);
-    let mut put = |name: &str, value: f64| figures.insert(name.into(), value);
-    // Without a response or a handshake there is no such figure.
-    if summary.response.count + summary.response.unanswered + summary.response.open > 0 {
-        put("response_mean_ms", summary.response.mean_ms);
-        put("response_p50_ms", summary.response.p50_ms);
-        put("response_p95_ms", summary.response.p95_ms);
-        put("response_p99_ms", summary.response.p99_ms);
-    }
-    if summary.requests_per_s > 0.0 {
-        let answered = summary.requests_per_s * summary.measured_s;
-        put("bytes_per_request", totals.received_bytes as f64 / answered);
-    }
-    if totals.full_ok + totals.resumed_ok > 0 {
-        // The time of all handshakes in that of all responses.
-        let phases = &summary.phases;
-        let handshakes: f64 = [phases.full_handshake, phases.resumed_handshake]
-            .iter()
-            .filter(|times| times.count > 0)
-            .map(|times| times.count as f64 * times.mean_ms)
-            .sum();
-        // The mean is that of answered requests and of those that were given up or are open.
-        let all = summary.response.count + summary.response.unanswered + summary.response.open;
-        let responses = all as f64 * summary.response.mean_ms;
-        if responses > 0.0 {
-            put("handshake_time_share", handshakes / responses);
-        }
-        put("full_handshake_share", summary.full_handshake_share);
-    }
-    if summary.offered_per_s > 0.0 {
-        put("completed_per_offered", summary.completed_per_s / summary.offered_per_s);
-    }
-    if let Some(capacity) = offered.capacity_per_s.filter(|capacity| *capacity > 0.0) {
-        put("capacity_per_s", capacity);
-        put("requests_of_capacity", summary.requests_per_s / (capacity * requests_each));
-        put("completed_of_capacity", summary.completed_per_s / capacity);
-    }
-    let (core_use, seconds) = (&measured.core_use, measured.core_use.seconds());
-    if let Some((first, last)) = measured.cpu.filter(|_| seconds > 0.0) {
-        let (window, used) = (summary.measured_s / seconds, core_use.cpus());
-        put("server_use", used / grant.cpus);
-        put("service_cpu_s", (last.service - first.service) * window);
-        put("gate_cpu_s", (last.gate - first.gate) * window);
-        let answered = summary.requests_per_s * seconds;
-        if answered > 0.0 {
-            put("cpu_ms_per_request", 1e3 * used * seconds / answered);
-            for (index, tier) in TIERS.iter().enumerate().filter(|_| last.tiers[0] > 0.0) {
-                let cpu_s = last.tiers[index] - first.tiers[index];
-                put(&format!("{tier}_cpu_ms_per_request"), 1e3 * cpu_s / answered);
-            }
-        }
-        if let Some(others) = core_use.others_use() {
-            put("others_use", others);
-        }
-        if let Some(idle) = measured.host.idle() {
-            let cores = grant.cores.list().len() as f64;
-            put("core_idle", idle);
-            put("available_cpus", (used + idle * cores).min(grant.cpus));
-        }
-    }
-    figures
-}
-
-/// The phases that the customers observe, in milliseconds.
-fn phases(summary: &Summary) -> BTreeMap<String, f64> {
-    let phases = &summary.phases;
-    let all = [
-        ("connect", phases.connect),
-        ("full_handshake", phases.full_handshake),
-        ("resumed_handshake", phases.resumed_handshake),
-        ("first_byte", phases.first_byte),
-        ("last_byte", phases.last_byte),
-    ];
-    let seen = all.into_iter().filter(|(_, times)| times.count > 0);
-    seen.map(|(name, times)| (format!("customer.{name}"), times.mean_ms)).collect()
-}
-
 /// The pauses of the service's garbage collector in a window of the monotonic clock.
 ///
 /// # Errors
@@ -396,22 +131,4 @@ fn pauses(file: &Path, window: Range<u64>) -> Result<Figures> {
         ("gc_pause_share".into(), pauses.sum_ms / length_ms.max(1e-9)),
         ("gc_longest_ms".into(), pauses.longest_ms),
     ]))
-}
-
-fn second(point: &tidegate_load::Point, measured: &Measured) -> Second {
-    let cpu_s = measured.cpu_of_second(point.at_s);
-    let answered = point.requests_per_s;
-    let handshakes = point.full_handshakes_per_s + point.resumed_handshakes_per_s;
-    Second {
-        at_s: point.at_s,
-        measured: point.measured,
-        offered_per_s: point.offered_per_s,
-        completed_per_s: point.completed_per_s,
-        refused_per_s: point.refused_per_s,
-        abandoned_per_s: point.abandoned_per_s,
-        requests_per_s: point.requests_per_s,
-        response_p95_ms: point.response.p95_ms,
-        full_handshake_share: point.full_handshakes_per_s / handshakes.max(1e-9),
-        cpu_ms_per_request: cpu_s.filter(|_| answered > 0.0).map(|cpu_s| 1e3 * cpu_s / answered),
-    }
 }

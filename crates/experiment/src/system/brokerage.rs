@@ -7,13 +7,13 @@ use tidegate_host::{Cores, Files, cpu_clock, processes};
 use tidegate_lab::{Process, Service};
 use tidegate_sitekit::link::{self, Protection, Spec};
 
-use super::{Workshop, of_this_program, password_cost};
+use super::{System, Workshop, of_this_program, password_cost};
 use crate::experiment::Settings;
 use crate::folder::MAKE_ROOM;
 use crate::{Error, Result};
 
 /// Customers of the population.
-pub(super) const CUSTOMERS: u64 = 1000;
+const CUSTOMERS: u64 = 1000;
 /// The database in the folder of its data.
 const DATABASE: &str = "brokerage.db";
 
@@ -90,24 +90,28 @@ impl Brokerage {
         }
         Ok(Self { service, url, tiers, data })
     }
+}
+
+impl System for Brokerage {
+    fn url(&self, _: bool) -> Result<String> {
+        Ok(self.url.clone())
+    }
 
     /// The process that started the tiers.
-    pub(super) fn process(&self) -> &Process {
+    fn process(&self) -> &Process {
         self.service.process()
     }
 
-    /// The URL for customers.
-    pub(super) fn url(&self) -> String {
-        self.url.clone()
+    fn customers(&self) -> Option<u64> {
+        Some(CUSTOMERS)
     }
 
-    /// The processes of its application servers.
-    pub(super) fn application_servers(&self) -> &[u32] {
+    fn application_servers(&self) -> &[u32] {
         &self.tiers[1]
     }
 
     /// CPU seconds of each of [`TIERS`], those of their ended children included.
-    pub(super) fn tiers(&self) -> Result<[f64; 3]> {
+    fn tiers(&self) -> Result<[f64; 3]> {
         let mut all = [0.0; 3];
         for (sum, ids) in all.iter_mut().zip(&self.tiers) {
             for &id in ids {

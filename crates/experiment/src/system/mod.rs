@@ -9,7 +9,6 @@ mod site;
 use std::path::{Path, PathBuf};
 
 use tidegate_host::{Cores, Files, processes, scheduling};
-use tidegate_lab::services::{Node, Tomcat};
 use tidegate_lab::{Certificate, Key, Launch, Process, Service, http};
 use tidegate_load::Stop;
 
@@ -83,27 +82,66 @@ pub fn prepare(settings: &Settings, workshop: &Workshop) -> Result<()> {
     }
 }
 
-/// A system that is ready. Its processes end when this is dropped, the gate first.
-#[derive(Debug)]
-pub struct System {
-    gate: Option<Service>,
-    service: Running,
-    customers: Option<u64>,
+/// A service under load: what starting it gives, and what the engine asks of it. It ends when this
+/// is dropped.
+pub trait System: std::fmt::Debug {
+    /// Its URL. Behind a gate it may speak plain HTTP.
+    ///
+    /// # Errors
+    /// It announced none.
+    fn url(&self, behind_a_gate: bool) -> Result<String>;
+
+    /// The process that it began with.
+    fn process(&self) -> &Process;
+
+    /// The number of its users, where it is known.
+    fn customers(&self) -> Option<u64> {
+        None
+    }
+
+    /// CPU seconds of each of [`TIERS`], where it has them.
+    ///
+    /// # Errors
+    /// A tier has ended.
+    fn tiers(&self) -> Result<[f64; 3]> {
+        Ok([0.0; 3])
+    }
+
+    /// Its application servers, where each may be limited.
+    fn application_servers(&self) -> &[u32] {
+        &[]
+    }
+
+    /// The log of its garbage collector, where it has one.
+    fn gc_log(&self) -> Option<PathBuf> {
+        None
+    }
 }
 
-/// The service of a system.
+/// Starts the system of these settings.
+fn start(
+    settings: &Settings,
+    cores: &Cores,
+    workshop: &Workshop,
+    folder: &Path,
+    stop: &Stop,
+) -> Result<Box<dyn System>> {
+    if !settings.command.is_empty() {
+        return Ok(Box::new(own::start(settings, cores, workshop, folder, stop)?));
+    }
+    Ok(match settings.site.as_str() {
+        "tomcat" => Box::new(servers::tomcat(settings, cores, folder, stop)?),
+        "node" => Box::new(servers::node(settings, cores, folder)?),
+        "brokerage" => Box::new(Brokerage::start(settings, cores, workshop, folder)?),
+        _ => Box::new(site::start(settings, cores, workshop, folder)?),
+    })
+}
+
+/// A system that is ready, and the gate before it if there is one. The gate ends first.
 #[derive(Debug)]
-enum Running {
-    /// One that announces its address.
-    Site(Service),
-    /// A brokerage of three tiers.
-    Brokerage(Brokerage),
-    /// Tomcat with an auction.
-    Tomcat(Tomcat),
-    /// A shop on Node.
-    Node(Node),
-    /// One at a given address.
-    Own(Process, String),
+pub struct Started {
+    gate: Option<Service>,
+    system: Box<dyn System>,
 }
 
 /// CPU seconds since the start of a system.
@@ -117,7 +155,7 @@ pub struct CpuSeconds {
     pub tiers: [f64; 3],
 }
 
-impl System {
+impl Started {
     /// Starts service and gate on these cores, and waits until both are ready. Their logs and
     /// the gate's configuration are written to `folder`.
     ///
@@ -131,30 +169,13 @@ impl System {
         folder: &Path,
         stop: &Stop,
     ) -> Result<Self> {
-        let (service, customers) = match settings.site.as_str() {
-            _ if !settings.command.is_empty() => {
-                let process = own::start(settings, cores, workshop, folder, stop)?;
-                let address = settings.address.clone().unwrap_or_default();
-                (Running::Own(process, address), None)
-            }
-            "tomcat" => (Running::Tomcat(servers::tomcat(settings, cores, folder, stop)?), None),
-            "brokerage" => {
-                let brokerage = Brokerage::start(settings, cores, workshop, folder)?;
-                let customers = Some(brokerage::CUSTOMERS);
-                (Running::Brokerage(brokerage), customers)
-            }
-            "node" => (Running::Node(servers::node(settings, cores, folder)?), None),
-            _ => {
-                let (service, users) = site::start(settings, cores, workshop, folder)?;
-                (Running::Site(service), Some(users))
-            }
-        };
-        let mut system = Self { gate: None, service, customers };
+        let system = start(settings, cores, workshop, folder, stop)?;
+        let mut started = Self { gate: None, system };
         if settings.gate {
-            let upstream = system.service_url(true)?;
-            system.gate = Some(gate::start(settings, &upstream, cores, workshop, folder)?);
+            let upstream = started.system.url(true)?;
+            started.gate = Some(gate::start(settings, &upstream, cores, workshop, folder)?);
         }
-        Ok(system)
+        Ok(started)
     }
 
     /// The URL for customers.
@@ -164,36 +185,13 @@ impl System {
     pub fn target(&self) -> Result<String> {
         match &self.gate {
             Some(gate) => Ok(gate.address("gate")?.to_owned()),
-            None => self.service_url(false),
-        }
-    }
-
-    /// The URL of the service, for a gate or for customers.
-    fn service_url(&self, behind_a_gate: bool) -> Result<String> {
-        match (&self.service, behind_a_gate) {
-            (Running::Site(service), _) => Ok(service.address("site")?.to_owned()),
-            (Running::Brokerage(brokerage), _) => Ok(brokerage.url()),
-            (Running::Tomcat(tomcat), true) => Ok(tomcat.url()),
-            (Running::Tomcat(tomcat), false) => Ok(tomcat.secure_url()),
-            (Running::Node(node), true) => Ok(node.url()?),
-            (Running::Node(node), false) => Ok(node.secure_url()?),
-            (Running::Own(_, address), _) => Ok(address.clone()),
-        }
-    }
-
-    fn service(&self) -> &Process {
-        match &self.service {
-            Running::Site(service) => service.process(),
-            Running::Brokerage(brokerage) => brokerage.process(),
-            Running::Tomcat(tomcat) => tomcat.process(),
-            Running::Node(node) => node.process(),
-            Running::Own(process, _) => process,
+            None => self.system.url(false),
         }
     }
 
     /// The number of the site's users, where it is known.
     pub fn customers(&self) -> Option<u64> {
-        self.customers
+        self.system.customers()
     }
 
     /// CPU seconds so far.
@@ -202,35 +200,22 @@ impl System {
     /// A process has ended; with the last lines of its log.
     pub fn cpu(&self) -> Result<CpuSeconds> {
         let gate = self.gate.as_ref().map(Service::cpu_s).transpose()?;
-        let service = self.service().cpu_time()?.as_secs_f64();
-        let tiers = match &self.service {
-            Running::Brokerage(brokerage) => brokerage.tiers()?,
-            _ => [0.0; 3],
-        };
+        let service = self.system.process().cpu_time()?.as_secs_f64();
+        let tiers = self.system.tiers()?;
         Ok(CpuSeconds { service, gate: gate.unwrap_or_default(), tiers })
     }
 
     /// Every process, descendants included.
     pub fn processes(&self) -> Vec<u32> {
         let files = Files::new("/");
-        let own = [Some(self.service().id()), self.gate.as_ref().map(|gate| gate.process().id())];
+        let own =
+            [Some(self.system.process().id()), self.gate.as_ref().map(|gate| gate.process().id())];
         own.into_iter().flatten().flat_map(|id| processes::family(&files, id)).collect()
     }
 
-    /// The brokerage's application servers; none for other services.
-    pub fn application_servers(&self) -> &[u32] {
-        match &self.service {
-            Running::Brokerage(brokerage) => brokerage.application_servers(),
-            _ => &[],
-        }
-    }
-
-    /// The log of the service's garbage collector, where it has one.
-    pub fn gc_log(&self) -> Option<PathBuf> {
-        match &self.service {
-            Running::Tomcat(tomcat) => Some(tomcat.gc_log().to_owned()),
-            _ => None,
-        }
+    /// The system itself.
+    pub fn system(&self) -> &dyn System {
+        &*self.system
     }
 
     /// Resident memory of service and gate, in bytes.

@@ -9,7 +9,7 @@ use tidegate_host::Cores;
 use tidegate_lab::{Launch, Process, http};
 use tidegate_load::Stop;
 
-use super::Workshop;
+use super::{System, Workshop};
 use crate::experiment::Settings;
 use crate::{Error, Result};
 
@@ -18,6 +18,23 @@ const POLL: Duration = Duration::from_millis(20);
 /// Time from SIGTERM to SIGKILL.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// A process that runs, and the URL at which it answers.
+#[derive(Debug)]
+pub(super) struct Own {
+    process: Process,
+    address: String,
+}
+
+impl System for Own {
+    fn url(&self, _: bool) -> Result<String> {
+        Ok(self.address.clone())
+    }
+
+    fn process(&self) -> &Process {
+        &self.process
+    }
+}
+
 /// Starts the service and waits until it is ready, or the operator stops the study.
 pub(super) fn start(
     settings: &Settings,
@@ -25,7 +42,7 @@ pub(super) fn start(
     workshop: &Workshop,
     folder: &Path,
     stop: &Stop,
-) -> Result<Process> {
+) -> Result<Own> {
     let address = settings.address.as_deref().unwrap_or_default();
     let place = http::place(address).ok_or_else(|| {
         Error::Operator(format!(
@@ -55,7 +72,7 @@ pub(super) fn start(
             None => accepts(&place),
         };
         if ready {
-            return Ok(process);
+            return Ok(Own { process, address: address.to_owned() });
         }
         if stop.is_stopped() {
             return Err(Error::Process("stopped before the service was ready".into()));
@@ -101,11 +118,11 @@ mod tests {
     use super::*;
     use tidegate_lab::free_address;
 
-    fn start(command: &[&str], settings: Settings) -> Result<Process> {
+    fn start(command: &[&str], settings: Settings) -> Result<Own> {
         start_until(&Stop::default(), command, settings)
     }
 
-    fn start_until(stop: &Stop, command: &[&str], settings: Settings) -> Result<Process> {
+    fn start_until(stop: &Stop, command: &[&str], settings: Settings) -> Result<Own> {
         let folder = tempfile::tempdir().unwrap();
         let workshop = Workshop::open(folder.path(), folder.path())?;
         let settings = Settings {

@@ -1,14 +1,15 @@
 //! Servers that are not ours, in a run: Tomcat and Node. Behind a gate they speak plain HTTP,
 //! without one their own TLS.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tidegate_host::Cores;
 use tidegate_lab::services::{Node, NodeSetup, Services, Tomcat, TomcatSetup};
-use tidegate_lab::{GateTimes, Key};
+use tidegate_lab::{GateTimes, Key, Process};
 use tidegate_load::Stop;
 
+use super::System;
 use crate::experiment::Settings;
 use crate::{Error, Result, jdbc};
 
@@ -16,6 +17,30 @@ use crate::{Error, Result, jdbc};
 const READY: &str = "/healthz";
 /// The variable that names the database of Tomcat's auction.
 const DATABASE: &str = "AUCTION_DATABASE";
+
+impl System for Tomcat {
+    fn url(&self, behind_a_gate: bool) -> Result<String> {
+        Ok(if behind_a_gate { Self::url(self) } else { self.secure_url() })
+    }
+
+    fn process(&self) -> &Process {
+        Self::process(self)
+    }
+
+    fn gc_log(&self) -> Option<PathBuf> {
+        Some(Self::gc_log(self).to_owned())
+    }
+}
+
+impl System for Node {
+    fn url(&self, behind_a_gate: bool) -> Result<String> {
+        Ok(if behind_a_gate { Self::url(self)? } else { self.secure_url()? })
+    }
+
+    fn process(&self) -> &Process {
+        Self::process(self)
+    }
+}
 
 /// Starts Tomcat with the auction application, or the operator stops the study.
 pub(super) fn tomcat(

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tidegate_auction::Options;
 use tidegate_host::Cores;
-use tidegate_lab::Service;
+use tidegate_lab::{Process, Service};
 
-use super::{Workshop, of_this_program, password_cost};
+use super::{System, Workshop, of_this_program, password_cost};
 use crate::experiment::Settings;
 use crate::{Error, Result};
 
@@ -49,17 +49,38 @@ fn users(settings: &Settings, workshop: &Workshop) -> Result<u64> {
     u64::try_from(prepared.users).map_err(|_| Error::Internal("the population has no users".into()))
 }
 
-/// Starts the site, and returns it with the number of its users.
+/// A site that runs.
+#[derive(Debug)]
+pub(super) struct Site {
+    service: Service,
+    users: u64,
+}
+
+impl System for Site {
+    fn url(&self, _: bool) -> Result<String> {
+        Ok(self.service.address("site")?.to_owned())
+    }
+
+    fn process(&self) -> &Process {
+        self.service.process()
+    }
+
+    fn customers(&self) -> Option<u64> {
+        Some(self.users)
+    }
+}
+
+/// Starts the site.
 pub(super) fn start(
     settings: &Settings,
     cores: &Cores,
     workshop: &Workshop,
     folder: &Path,
-) -> Result<(Service, u64)> {
+) -> Result<Site> {
     let users = users(settings, workshop)?;
     let launch = of_this_program("site", cores, &folder.join("site.log"))?;
     let args = arguments(settings, workshop, folder);
-    Ok((Service::start(launch.args(args))?, users))
+    Ok(Site { service: Service::start(launch.args(args))?, users })
 }
 
 fn arguments(settings: &Settings, workshop: &Workshop, folder: &Path) -> Vec<String> {

@@ -1,0 +1,309 @@
+//! Customers of the load generator: a scenario at an offered load.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use tidegate_host::{CoreUse, Cores, Files};
+use tidegate_load::{
+    Arrivals, KeepAlive, KeyExchangeGroup, Plan, RunStage, Scenario, Snapshot, Summary, TlsVersions,
+};
+
+use super::host::HostReadings;
+use super::{Driver, Readings, Window, write};
+use crate::experiment::Settings;
+use crate::metrics::Figures;
+use crate::record::Second;
+use crate::resources::Grant;
+use crate::system::{CpuSeconds, LOAD_TRACE, Started, TIERS};
+use crate::{Error, Result};
+
+/// Where customers come to, and how many.
+#[derive(Clone, Copy)]
+pub struct Offered {
+    load: Load,
+    /// The capacity that the load is a multiple of, in sessions per second.
+    pub capacity_per_s: Option<f64>,
+}
+
+#[derive(Clone, Copy)]
+enum Load {
+    /// New ones per second.
+    PerSecond(f64),
+    /// Always the same, in a closed loop.
+    AtATime(u32),
+}
+
+impl Offered {
+    /// Sessions per second, and the capacity if it is known.
+    pub fn at(rate_per_s: f64, capacity_per_s: Option<f64>) -> Self {
+        Self { load: Load::PerSecond(rate_per_s), capacity_per_s }
+    }
+
+    /// What the settings say without a capacity.
+    pub fn by(settings: &Settings) -> Self {
+        let load = match settings.customers {
+            Some(customers) => Load::AtATime(customers),
+            None => Load::PerSecond(settings.rate.unwrap_or(1.0)),
+        };
+        Self { load, capacity_per_s: None }
+    }
+
+    /// Sessions per second; none in a closed loop.
+    pub fn rate_per_s(self) -> Option<f64> {
+        match self.load {
+            Load::PerSecond(rate) => Some(rate),
+            Load::AtATime(_) => None,
+        }
+    }
+}
+
+/// The customers of a run.
+pub(super) struct Customers<'a> {
+    pub(super) scenario: &'a Scenario,
+    pub(super) offered: Offered,
+    /// Their processors.
+    pub(super) cores: &'a Cores,
+}
+
+impl Driver for Customers<'_> {
+    fn drive(
+        &self,
+        window: Window<'_>,
+        started: &Started,
+        show: &mut dyn FnMut(&Snapshot),
+    ) -> Result<Readings> {
+        let plan = self.plan(&window, started)?;
+        let mut measured = Measured::new(window.grant, window.folder)?;
+        let (warm_up, length) = (plan.warm_up, plan.measure);
+        let mut began = None;
+        let summary = tidegate_load::run(plan, &mut |snapshot| {
+            let elapsed = Duration::from_secs_f64(snapshot.elapsed_s);
+            began.get_or_insert_with(|| Instant::now() - elapsed);
+            measured.observe(snapshot, started);
+            show(snapshot);
+        });
+        let summary = summary.map_err(|error| match error.exit_code() {
+            2 => Error::Operator(error.to_string()),
+            _ => Error::Process(error.to_string()),
+        })?;
+        if let Some(error) = &summary.raw_error {
+            return Err(Error::Machine(format!(
+                "the requests of a run cannot be written: {error}; make room and continue with --resume"
+            )));
+        }
+        measured.finish()?;
+        let json = serde_json::to_string(&summary)
+            .map_err(|error| Error::Internal(format!("cannot write a result: {error}")))?;
+        write(&window.folder.join("load.json"), &json)?;
+        let from = began.unwrap_or_else(Instant::now) + warm_up;
+        Ok(Readings {
+            figures: self.figures(&summary, &measured, window.grant),
+            phases: phases(&summary),
+            seconds: summary.series.iter().map(|point| second(point, &measured)).collect(),
+            saturated: summary.driver.saturated_because.clone(),
+            measured: (from, from + length),
+        })
+    }
+}
+
+impl Customers<'_> {
+    fn plan(&self, window: &Window<'_>, started: &Started) -> Result<Plan> {
+        let Window { planned, folder, .. } = *window;
+        let settings = &planned.settings;
+        let mut plan = Plan::new(self.scenario.clone(), &started.target()?);
+        plan.arrivals = Some(match self.offered.load {
+            Load::PerSecond(rate) => Arrivals::poisson(rate),
+            Load::AtATime(customers) => Arrivals::closed(customers),
+        });
+        plan.warm_up = Duration::from_secs_f64(planned.windows.warm_up_s);
+        plan.measure = Duration::from_secs_f64(planned.windows.measured_s);
+        (plan.time_scale, plan.patience_scale) = (settings.time_scale, settings.patience_scale);
+        plan.seed = planned.seed;
+        plan.cores = self.cores.list().to_vec();
+        plan.insecure = true;
+        plan.customers = started.customers().or(plan.customers);
+        plan.parquet = Some(folder.join("requests.parquet"));
+        plan.csv = Some(folder.join("seconds.csv"));
+        plan.trace = settings.is_traced().then(|| folder.join(LOAD_TRACE));
+        plan.stop = window.stop.clone();
+        plan.tls = match settings.tls.as_str() {
+            "1.2" => TlsVersions::Only12,
+            "1.3" => TlsVersions::Only13,
+            _ => plan.tls,
+        };
+        if settings.group != "all" {
+            let group = KeyExchangeGroup::parse(&settings.group);
+            plan.groups = vec![group.map_err(|error| Error::Internal(error.to_string()))?];
+        }
+        if settings.handshakes == "full" {
+            plan.full_share = Some(1.0);
+        }
+        plan.keep = match settings.keep.as_deref() {
+            Some("request") => KeepAlive::Request,
+            Some("session") => KeepAlive::Session,
+            Some("customer") => KeepAlive::Customer,
+            _ => plan.keep,
+        };
+        Ok(plan)
+    }
+
+    /// The figures of a run.
+    fn figures(&self, summary: &Summary, measured: &Measured, grant: &Grant) -> Figures {
+        let totals = &summary.totals;
+        let per_s = |count: u64| count as f64 / summary.measured_s.max(1e-9);
+        let mut figures = Figures::from([
+            ("offered_per_s".into(), summary.offered_per_s),
+            ("admitted_per_s".into(), summary.admitted_per_s),
+            ("refused_per_s".into(), summary.refused_per_s),
+            ("completed_per_s".into(), summary.completed_per_s),
+            ("abandoned_per_s".into(), summary.abandoned_per_s),
+            ("failed_per_s".into(), summary.failed_per_s),
+            ("requests_per_s".into(), summary.requests_per_s),
+            ("completed_ratio".into(), summary.completed_ratio),
+            ("full_handshakes_per_s".into(), per_s(totals.full_ok)),
+            ("resumed_handshakes_per_s".into(), per_s(totals.resumed_ok)),
+            ("returning_refused".into(), totals.returning_refused as f64),
+        ]);
+        let mut put = |name: &str, value: f64| figures.insert(name.into(), value);
+        // Without a response or a handshake there is no such figure.
+        if summary.response.count + summary.response.unanswered + summary.response.open > 0 {
+            put("response_mean_ms", summary.response.mean_ms);
+            put("response_p50_ms", summary.response.p50_ms);
+            put("response_p95_ms", summary.response.p95_ms);
+            put("response_p99_ms", summary.response.p99_ms);
+        }
+        if summary.requests_per_s > 0.0 {
+            let answered = summary.requests_per_s * summary.measured_s;
+            put("bytes_per_request", totals.received_bytes as f64 / answered);
+        }
+        if totals.full_ok + totals.resumed_ok > 0 {
+            // The time of all handshakes in that of all responses.
+            let phases = &summary.phases;
+            let handshakes: f64 = [phases.full_handshake, phases.resumed_handshake]
+                .iter()
+                .filter(|times| times.count > 0)
+                .map(|times| times.count as f64 * times.mean_ms)
+                .sum();
+            // The mean is that of answered requests and of those that were given up or are open.
+            let all = summary.response.count + summary.response.unanswered + summary.response.open;
+            let responses = all as f64 * summary.response.mean_ms;
+            if responses > 0.0 {
+                put("handshake_time_share", handshakes / responses);
+            }
+            put("full_handshake_share", summary.full_handshake_share);
+        }
+        if summary.offered_per_s > 0.0 {
+            put("completed_per_offered", summary.completed_per_s / summary.offered_per_s);
+        }
+        let requests_each = requests_each(self.scenario);
+        if let Some(capacity) = self.offered.capacity_per_s.filter(|capacity| *capacity > 0.0) {
+            put("capacity_per_s", capacity);
+            put("requests_of_capacity", summary.requests_per_s / (capacity * requests_each));
+            put("completed_of_capacity", summary.completed_per_s / capacity);
+        }
+        let (core_use, seconds) = (&measured.core_use, measured.core_use.seconds());
+        if let Some((first, last)) = measured.cpu.filter(|_| seconds > 0.0) {
+            let (window, used) = (summary.measured_s / seconds, core_use.cpus());
+            put("server_use", used / grant.cpus);
+            put("service_cpu_s", (last.service - first.service) * window);
+            put("gate_cpu_s", (last.gate - first.gate) * window);
+            let answered = summary.requests_per_s * seconds;
+            if answered > 0.0 {
+                put("cpu_ms_per_request", 1e3 * used * seconds / answered);
+                for (index, tier) in TIERS.iter().enumerate().filter(|_| last.tiers[0] > 0.0) {
+                    let cpu_s = last.tiers[index] - first.tiers[index];
+                    put(&format!("{tier}_cpu_ms_per_request"), 1e3 * cpu_s / answered);
+                }
+            }
+            if let Some(others) = core_use.others_use() {
+                put("others_use", others);
+            }
+            if let Some(idle) = measured.host.idle() {
+                let cores = grant.cores.list().len() as f64;
+                put("core_idle", idle);
+                put("available_cpus", (used + idle * cores).min(grant.cpus));
+            }
+        }
+        figures
+    }
+}
+
+/// Mean requests of a session of a scenario.
+pub(crate) fn requests_each(scenario: &Scenario) -> f64 {
+    scenario.session_length().mean_requests.max(1.0)
+}
+
+/// What is observed of the system while the customers come.
+struct Measured {
+    host: HostReadings,
+    core_use: CoreUse,
+    /// CPU seconds until the first and the last look at the measured window.
+    cpu: Option<(CpuSeconds, CpuSeconds)>,
+    /// The ends of all seconds, with the CPU seconds of service and gate until then.
+    seconds: Vec<(f64, f64)>,
+}
+
+impl Measured {
+    fn new(grant: &Grant, folder: &Path) -> Result<Self> {
+        let host = HostReadings::create(&folder.join("host.csv"), &grant.cores)?;
+        let core_use = CoreUse::of(Files::new("/"), &grant.cores);
+        Ok(Self { host, core_use, cpu: None, seconds: Vec::new() })
+    }
+
+    fn observe(&mut self, snapshot: &Snapshot, started: &Started) {
+        let Ok(cpu) = started.cpu() else { return };
+        if snapshot.stage == RunStage::Measure {
+            self.core_use.look(snapshot.elapsed_s, cpu.service + cpu.gate);
+            let (first, _) = self.cpu.unwrap_or((cpu, cpu));
+            self.cpu = Some((first, cpu));
+        }
+        if let Some(second) = &snapshot.second {
+            self.seconds.push((second.at_s, cpu.service + cpu.gate));
+            self.host.add(snapshot.elapsed_s, second.measured, cpu, started.memory());
+        }
+    }
+
+    /// CPU seconds that service and gate used in the second with this end; none for the first,
+    /// which would include their start.
+    fn cpu_of_second(&self, end_s: f64) -> Option<f64> {
+        let pair = self.seconds.windows(2).find(|pair| pair[1].0 == end_s)?;
+        Some(pair[1].1 - pair[0].1)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.host.finish()
+    }
+}
+
+/// The phases that the customers observe, in milliseconds.
+fn phases(summary: &Summary) -> BTreeMap<String, f64> {
+    let phases = &summary.phases;
+    let all = [
+        ("connect", phases.connect),
+        ("full_handshake", phases.full_handshake),
+        ("resumed_handshake", phases.resumed_handshake),
+        ("first_byte", phases.first_byte),
+        ("last_byte", phases.last_byte),
+    ];
+    let seen = all.into_iter().filter(|(_, times)| times.count > 0);
+    seen.map(|(name, times)| (format!("customer.{name}"), times.mean_ms)).collect()
+}
+
+fn second(point: &tidegate_load::Point, measured: &Measured) -> Second {
+    let cpu_s = measured.cpu_of_second(point.at_s);
+    let answered = point.requests_per_s;
+    let handshakes = point.full_handshakes_per_s + point.resumed_handshakes_per_s;
+    Second {
+        at_s: point.at_s,
+        measured: point.measured,
+        offered_per_s: point.offered_per_s,
+        completed_per_s: point.completed_per_s,
+        refused_per_s: point.refused_per_s,
+        abandoned_per_s: point.abandoned_per_s,
+        requests_per_s: point.requests_per_s,
+        response_p95_ms: point.response.p95_ms,
+        full_handshake_share: point.full_handshakes_per_s / handshakes.max(1e-9),
+        cpu_ms_per_request: cpu_s.filter(|_| answered > 0.0).map(|cpu_s| 1e3 * cpu_s / answered),
+    }
+}

@@ -1,0 +1,93 @@
+//! What comes to a system in a run, and what is read of it.
+
+mod customers;
+mod host;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Instant;
+
+use tidegate_host::Cores;
+use tidegate_host::clock::monotonic_ns;
+use tidegate_load::{Scenario, Snapshot, Stop};
+
+use crate::experiment::Settings;
+use crate::metrics::Figures;
+use crate::record::{Planned, Second};
+use crate::resources::Grant;
+use crate::system::Started;
+use crate::{Error, Result};
+use customers::Customers;
+pub use customers::Offered;
+pub(crate) use customers::requests_each;
+
+/// A run as a driver sees it.
+#[derive(Clone, Copy)]
+pub struct Window<'a> {
+    /// What is planned.
+    pub planned: &'a Planned,
+    /// The processors of the system.
+    pub grant: &'a Grant,
+    /// Folder of the run, for raw data.
+    pub folder: &'a Path,
+    /// Ends the run early.
+    pub stop: &'a Stop,
+}
+
+/// What a run shows.
+#[derive(Debug)]
+pub struct Readings {
+    /// Figures of the measured window.
+    pub figures: Figures,
+    /// Mean milliseconds by observer and phase.
+    pub phases: BTreeMap<String, f64>,
+    /// Every second, warm-up included.
+    pub seconds: Vec<Second>,
+    /// Why the figures are not those of the system; empty if they are.
+    pub saturated: Vec<String>,
+    /// Begin and end of the measured window.
+    pub measured: (Instant, Instant),
+}
+
+impl Readings {
+    /// The measured window in nanoseconds of the monotonic clock.
+    pub fn monotonic(&self) -> std::ops::Range<u64> {
+        let (now, now_ns) = (Instant::now(), monotonic_ns());
+        let ns = |at: Instant| now_ns.saturating_sub((now - at).as_nanos() as u64);
+        ns(self.measured.0)..ns(self.measured.1)
+    }
+}
+
+/// What comes to a system.
+pub trait Driver {
+    /// Lets it come, and reads what the system does meanwhile.
+    ///
+    /// # Errors
+    /// The system does not answer as it should, or a file cannot be written.
+    fn drive(
+        &self,
+        window: Window<'_>,
+        started: &Started,
+        show: &mut dyn FnMut(&Snapshot),
+    ) -> Result<Readings>;
+}
+
+/// The driver of a run with these settings.
+pub fn driver<'a>(
+    _settings: &Settings,
+    scenario: &'a Scenario,
+    offered: Offered,
+    cores: &'a Cores,
+) -> Box<dyn Driver + 'a> {
+    Box::new(Customers { scenario, offered, cores })
+}
+
+/// Writes a file of a run.
+pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
+    std::fs::write(path, text).map_err(|error| {
+        Error::Machine(format!(
+            "cannot write {}: {error}; make room and continue with --resume",
+            path.display()
+        ))
+    })
+}
