@@ -24,16 +24,27 @@ const AWAY: u64 = 0x9FB2_1C65_1E98_DF25;
 const CUSTOMERS: u64 = 0xD134_2543_DE82_EF95;
 
 /// The sources of a thread that may still start sessions.
-pub(crate) struct Sources(Rc<Cell<usize>>);
+#[derive(Default)]
+pub(crate) struct Sources {
+    /// Schedules whose next session is due before the end of the run.
+    schedules: Rc<Cell<usize>>,
+    /// Customers of closed models.
+    customers: Rc<Cell<usize>>,
+}
 
 impl Sources {
     /// Whether no session will begin any more.
     pub(crate) fn are_over(&self) -> bool {
-        self.0.get() == 0
+        self.have_caught_up() && self.customers.get() == 0
     }
 
-    fn spawn(&self, source: impl Future<Output = ()> + 'static) {
-        let left = self.0.clone();
+    /// Whether all sessions of a schedule that are due before the end of the run have begun.
+    pub(crate) fn have_caught_up(&self) -> bool {
+        self.schedules.get() == 0
+    }
+
+    fn spawn(left: &Rc<Cell<usize>>, source: impl Future<Output = ()> + 'static) {
+        let left = left.clone();
         left.set(left.get() + 1);
         // Unboxed, the future would be stored in the task twice.
         let source = Box::pin(source);
@@ -46,7 +57,7 @@ impl Sources {
 
 /// Starts this thread's shard of all models.
 pub(crate) fn start(context: &Rc<ThreadContext>, arrivals: &Arrivals) -> Sources {
-    let sources = Sources(Rc::default());
+    let sources = Sources::default();
     let shard = context.shard;
     let models = arrivals.models().iter().zip(arrivals.classes());
     for (index, (model, class)) in models.enumerate() {
@@ -57,10 +68,15 @@ pub(crate) fn start(context: &Rc<ThreadContext>, arrivals: &Arrivals) -> Sources
         let arriving = |schedule| numbers.arriving(schedule, shard, seed);
         match model {
             Model::PartlyOpen(schedule) => {
-                sources.spawn(open(context.clone(), arriving(schedule), u32::MAX, entry));
+                let arriving = arriving(schedule);
+                Sources::spawn(
+                    &sources.schedules,
+                    open(context.clone(), arriving, u32::MAX, entry),
+                );
             }
             Model::Open(schedule) => {
-                sources.spawn(open(context.clone(), arriving(schedule), 1, entry));
+                let arriving = arriving(schedule);
+                Sources::spawn(&sources.schedules, open(context.clone(), arriving, 1, entry));
             }
             Model::Closed(model) => {
                 let think = model.think.unwrap_or(context.definition.rules(class).think);
@@ -68,7 +84,8 @@ pub(crate) fn start(context: &Rc<ThreadContext>, arrivals: &Arrivals) -> Sources
                 for (customer, first) in firsts(shard, model, think) {
                     let rng = Rng::seed_from_u64(seed ^ (customer + 1).wrapping_mul(CUSTOMERS));
                     let own = numbers.of_customer(customer, model.customers);
-                    sources.spawn(closed(context.clone(), *model, first, own, entry, rng));
+                    let customer = closed(context.clone(), *model, first, own, entry, rng);
+                    Sources::spawn(&sources.customers, customer);
                 }
             }
         }

@@ -33,6 +33,8 @@ use crate::session::timers::Timers;
 
 /// Interval of the heartbeat of the event loop; batches are sent with it.
 const HEARTBEAT: Duration = Duration::from_millis(20);
+/// Longest time after the end in which sessions begin that were due before it.
+const CATCHES_UP: Duration = Duration::from_millis(500);
 /// Multiplier of the seed for the order of full and resumed handshakes.
 const SCHEDULE: u64 = 0xA076_1D64_78BD_642F;
 
@@ -171,6 +173,9 @@ async fn drive(
         let has_end = arrivals.have_an_end() || context.has_enough();
         let over = has_end && arriving.are_over() && context.is_idle();
         if now >= end || stop.is_stopped() || over {
+            if now >= end {
+                catch_up(&arriving).await;
+            }
             // An instant within the window, even if the loop is late.
             let ended = now.min(end);
             for (group, count) in context.groups() {
@@ -197,6 +202,17 @@ async fn drive(
         }
         reporter.send(&context, now, false);
     }
+}
+
+/// Lets sessions begin that were due before the end, so that they count however late the loop
+/// is; bounded, since one that is far behind has many.
+async fn catch_up(arriving: &source::Sources) {
+    let most = Instant::now() + CATCHES_UP;
+    while !arriving.have_caught_up() && Instant::now() < most {
+        tokio::task::yield_now().await;
+    }
+    // The last ones reach their first request.
+    tokio::task::yield_now().await;
 }
 
 /// Beats one interval after another. Counted from the last beat, not from when the loop waits for

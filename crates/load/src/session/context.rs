@@ -147,11 +147,13 @@ impl ThreadContext {
     }
 
     fn begin(&self, group: SessionGroup) -> bool {
+        // One that was due before the end counts, also if the loop is late.
+        let at = Instant::now().min(self.end);
         if self.in_flight() >= self.max_in_flight {
-            self.record(EventKind::NotStarted { group });
+            self.record_at(at, EventKind::NotStarted { group });
             return false;
         }
-        self.record(EventKind::Started { group });
+        self.record_at(at, EventKind::Started { group });
         let count = self.count_of(group);
         count.set(count.get() + 1);
         true

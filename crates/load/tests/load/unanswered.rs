@@ -70,3 +70,14 @@ fn broken_responses_count_and_refusals_do_not() {
     assert_eq!(refused.totals.refused, 10);
     assert!(refused.response.is_empty(), "{:?}", refused.response);
 }
+
+#[test]
+fn every_session_that_was_due_counts_however_late_the_load_generator_is() {
+    let server = Server::start(Manner::Stall { from: Duration::ZERO, to: NEVER });
+    // One every 50 µs: some of them are due after the loop last looked and before the end.
+    let mut late = plan(loop_of(1, ""), &server, 20_000.0, u64::MAX);
+    (late.measure, late.max_in_flight, late.threads) = (300 * MS, 10, 1);
+    let totals = run(late, &mut |_| ()).unwrap().totals;
+    assert_eq!(totals.offered, 6_000);
+    assert_eq!(totals.started + totals.not_started, totals.offered);
+}
