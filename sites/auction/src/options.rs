@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tidegate_sitekit::database::Location;
 use tidegate_sitekit::password::PasswordCost;
+use tidegate_sitekit::server::runtimes;
 use tidegate_sitekit::{Error, Result};
 
 /// Options of the auction site. `Default` is a small site on this machine.
@@ -59,9 +60,7 @@ impl Options {
                 Self::SCALE
             )));
         }
-        if self.cores.as_ref().is_some_and(Vec::is_empty) {
-            return Err(Error::Operator("cores: the list is empty; name at least one core".into()));
-        }
+        runtimes(self.cores.as_deref())?;
         if self.extra_cpu > Self::MOST_EXTRA_CPU {
             return Err(Error::Operator(format!(
                 "extra CPU time of {:?} a request: must be at most {:?}; try 1 ms",

@@ -16,7 +16,7 @@ use crate::web::{App, State, router};
 use tidegate_sitekit::database::Database;
 use tidegate_sitekit::login_limit::LoginLimit;
 use tidegate_sitekit::password::Hasher;
-use tidegate_sitekit::server::{Peers, Server, Service, available_cores};
+use tidegate_sitekit::server::{Peers, Server, Service, background, runtimes};
 use tidegate_sitekit::when;
 use tidegate_sitekit::{Error, Result};
 
@@ -40,39 +40,31 @@ pub struct Site {
 /// does not exist.
 pub fn start(options: Options) -> Result<Site> {
     let prepared = prepare(&options)?;
-    let count = options.cores.as_ref().map_or_else(|| available_cores().len(), Vec::len);
+    let cores = options.cores.as_deref();
+    let mut databases = Database::for_cores(&prepared.location, runtimes(cores)?).into_iter();
     let takes = options.password_cost.measure();
     let extra_cpu_from = Instant::now() + options.extra_cpu_after;
     let login_limit = Arc::new(LoginLimit::new(Instant::now()));
     let trusted_proxies: Arc<[_]> = options.trusted_proxies.clone().into();
-    let services = Database::for_cores(&prepared.location, count)
-        .into_iter()
-        .enumerate()
-        .map(|(core, database)| {
-            let hasher = Hasher::new(options.password_cost, takes)?;
-            let state = State {
-                database: database.clone(),
-                hasher,
-                signer: prepared.signer.clone(),
-                login_limit: Arc::clone(&login_limit),
-                trusted_proxies: Arc::clone(&trusted_proxies),
-                shelf: Mutex::default(),
-            };
-            let make = move || Service {
-                tls: None,
-                peers: Peers::Public,
-                background: (core == 0).then(|| -> tidegate_sitekit::server::BackgroundTask {
-                    Box::pin(close_auctions(database))
-                }),
-                router: with_extra_cpu(router(App::new(state)), options.extra_cpu, extra_cpu_from),
-            };
-            Ok(Box::new(make) as Box<dyn FnOnce() -> Service + Send>)
-        })
-        .collect::<Result<Vec<_>>>()?;
     let tracing = options.trace.as_deref().map(trace).transpose()?;
     let handle = tracing.as_ref().map(Tracing::handle);
-    let server =
-        Server::start(options.listen, options.cores.as_deref(), services, handle.as_ref())?;
+    let server = Server::start(options.listen, cores, handle.as_ref(), |core| {
+        let database = databases.next().expect("one for each core");
+        let state = State {
+            database: database.clone(),
+            hasher: Hasher::new(options.password_cost, takes)?,
+            signer: prepared.signer.clone(),
+            login_limit: Arc::clone(&login_limit),
+            trusted_proxies: Arc::clone(&trusted_proxies),
+            shelf: Mutex::default(),
+        };
+        Ok(move || Service {
+            tls: None,
+            peers: Peers::Public,
+            background: (core == 0).then(|| background(close_auctions(database))),
+            router: with_extra_cpu(router(App::new(state)), options.extra_cpu, extra_cpu_from),
+        })
+    })?;
     if let Some(handle) = handle {
         handle.watch_ports([server.address().port()]);
     }

@@ -17,7 +17,7 @@ use crate::options::Options;
 use crate::{address, api, checkout, schema};
 use tidegate_sitekit::database::{Connection, Database};
 use tidegate_sitekit::login_limit::LoginLimit;
-use tidegate_sitekit::server::{BackgroundTask, Peers, Server, Service, available_cores};
+use tidegate_sitekit::server::{self, BackgroundTask, Peers, Server, Service, runtimes};
 use tidegate_sitekit::{Error, Result, self_signed, tls};
 
 /// A running processor.
@@ -57,26 +57,8 @@ pub fn start(options: &Options) -> Result<Site> {
     let (place, of) = (location.to_string(), Arc::clone(&shared));
     location.prepare_apart(async move |connection| make_tables(connection, &place, &of).await)?;
     let http = Http::new(options.webhook_ca.as_deref())?;
-    if options.cores.as_ref().is_some_and(Vec::is_empty) {
-        return Err(Error::Operator("cores: the list is empty; name at least one core".into()));
-    }
-    let count = options.cores.as_ref().map_or_else(|| available_cores().len(), Vec::len);
-    let services = Database::durable_for_cores(&location, count)
-        .into_iter()
-        .enumerate()
-        .map(|(core, database)| {
-            let app = App::new(database, Arc::clone(&shared));
-            let (tls, http) = (tls.clone(), http.clone());
-            let make = move || Service {
-                router: router(app.clone()),
-                tls,
-                peers: Peers::Public,
-                background: (core == 0)
-                    .then(|| -> BackgroundTask { Box::pin(background::run(app, http)) }),
-            };
-            Box::new(make) as Box<dyn FnOnce() -> Service + Send>
-        })
-        .collect();
+    let cores = options.cores.as_deref();
+    let mut databases = Database::durable_for_cores(&location, runtimes(cores)?).into_iter();
     let scheme = if options.tls.is_some() { "https" } else { "http" };
     let listens_at = |address: SocketAddr| {
         let _ = shared.public_url.set(format!("{scheme}://{address}"));
@@ -85,7 +67,17 @@ pub fn start(options: &Options) -> Result<Site> {
     if options.listen.port() != 0 {
         listens_at(options.listen);
     }
-    let server = Server::start(options.listen, options.cores.as_deref(), services, None)?;
+    let server = Server::start(options.listen, cores, None, |core| {
+        let database = databases.next().expect("one for each core");
+        let app = App::new(database, Arc::clone(&shared));
+        let (tls, http) = (tls.clone(), http.clone());
+        Ok(move || Service {
+            router: router(app.clone()),
+            tls,
+            peers: Peers::Public,
+            background: (core == 0).then(|| server::background(background::run(app, http))),
+        })
+    })?;
     listens_at(server.address());
     Ok(Site { server, shared, certificate: made })
 }
@@ -103,7 +95,7 @@ pub async fn processor(options: &Options, clock: Clock) -> Result<Processor> {
     let database = Database::durable_for_cores(&location, 1).remove(0);
     let app = App::new(database, shared);
     let http = Http::new(options.webhook_ca.as_deref())?;
-    let background: BackgroundTask = Box::pin(background::run(app.clone(), http));
+    let background = server::background(background::run(app.clone(), http));
     Ok(Processor { router: router(app), background })
 }
 

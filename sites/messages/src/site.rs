@@ -8,7 +8,7 @@ use crate::formats::Format;
 use crate::keys::{Keys, Party};
 use crate::options::Options;
 use crate::service::{App, Counters, router};
-use tidegate_sitekit::server::{Peers, Server, Service, available_cores};
+use tidegate_sitekit::server::{Peers, Server, Service};
 use tidegate_sitekit::tls;
 use tidegate_sitekit::{Error, Result};
 
@@ -45,15 +45,10 @@ pub fn start(options: &Options) -> Result<Site> {
     let scheme = if tls.is_some() { "https" } else { "http" };
     let counters = Arc::<Counters>::default();
     let app = Arc::new(App { channel, counters: Arc::clone(&counters) });
-    let count = options.cores.as_ref().map_or_else(|| available_cores().len(), Vec::len);
-    let service = |_| {
+    let server = Server::start(options.listen, options.cores.as_deref(), None, |_| {
         let (app, tls) = (Arc::clone(&app), tls.clone());
-        let make =
-            move || Service { router: router(app), tls, peers: Peers::Public, background: None };
-        Box::new(make) as Box<dyn FnOnce() -> Service + Send>
-    };
-    let services = (0..count).map(service).collect();
-    let server = Server::start(options.listen, options.cores.as_deref(), services, None)?;
+        Ok(move || Service { router: router(app), tls, peers: Peers::Public, background: None })
+    })?;
     Ok(Site { server, scheme, counters })
 }
 

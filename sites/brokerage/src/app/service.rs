@@ -20,7 +20,7 @@ use crate::tier::{APP, DATA, Running, WEB};
 use tidegate_sitekit::link::{self, Client, ClientSide, Reply, ServerSide};
 use tidegate_sitekit::login_limit::LoginLimit;
 use tidegate_sitekit::password::Hasher;
-use tidegate_sitekit::server::{BackgroundTask, Peers, Server, Service, available_cores};
+use tidegate_sitekit::server::{Peers, Server, Service, background};
 
 /// Starts the application tier. The data tier may come later: until it can be reached,
 /// requests fail.
@@ -38,49 +38,42 @@ pub fn start(options: Options) -> tidegate_sitekit::Result<Running> {
     let audit = Arc::new(Audit::default());
     let takes = options.password_cost.measure();
     let shared = Arc::new(Shared::default());
-    let count = options.cores.as_ref().map_or_else(|| available_cores().len(), Vec::len);
-    let services = (0..count)
-        .map(|core| {
-            let client = Client::new(back.clone(), &options.next, Options::DEADLINES)?;
-            let processor = |card| Processor::new(card, client.clone(), Arc::clone(&shared));
-            let cards = options.card.as_ref().map(processor).transpose()?;
-            let background = (core == 0).then(|| {
-                let matcher = Matcher::new(client.clone(), feed.clone(), options.interval);
-                let worker = cards.clone().map(|cards| Worker::new(client.clone(), cards));
-                run(matcher, worker)
-            });
-            let app = App(Arc::new(State {
-                client,
-                hasher: Hasher::new(options.password_cost, takes)?,
-                login_limit: Arc::clone(&login_limit),
-                audit: Arc::clone(&audit),
-                interval: options.interval,
-                cards,
-            }));
-            let front = front.clone();
-            let make = move || Service {
-                tls: front.tls(),
-                peers: Peers::Tiers,
-                background,
-                router: link::router(&front, app),
-            };
-            Ok(Box::new(make) as Box<dyn FnOnce() -> Service + Send>)
+    let server = Server::start(options.listen, options.cores.as_deref(), None, |core| {
+        let client = Client::new(back.clone(), &options.next, Options::DEADLINES)?;
+        let processor = |card| Processor::new(card, client.clone(), Arc::clone(&shared));
+        let cards = options.card.as_ref().map(processor).transpose()?;
+        let background = (core == 0).then(|| {
+            let matcher = Matcher::new(client.clone(), feed.clone(), options.interval);
+            let worker = cards.clone().map(|cards| Worker::new(client.clone(), cards));
+            background(run(matcher, worker))
+        });
+        let app = App(Arc::new(State {
+            client,
+            hasher: Hasher::new(options.password_cost, takes)?,
+            login_limit: Arc::clone(&login_limit),
+            audit: Arc::clone(&audit),
+            interval: options.interval,
+            cards,
+        }));
+        let front = front.clone();
+        Ok(move || Service {
+            tls: front.tls(),
+            peers: Peers::Tiers,
+            background,
+            router: link::router(&front, app),
         })
-        .collect::<tidegate_sitekit::Result<Vec<_>>>()?;
-    let server = Server::start(options.listen, options.cores.as_deref(), services, None)?;
+    })?;
     Ok(Running::new(server))
 }
 
 /// What runs beside the requests.
-fn run(matcher: Matcher, worker: Option<Worker>) -> BackgroundTask {
-    Box::pin(async {
-        match worker {
-            Some(worker) => {
-                tokio::join!(matcher.run(), worker.run());
-            }
-            None => matcher.run().await,
+async fn run(matcher: Matcher, worker: Option<Worker>) {
+    match worker {
+        Some(worker) => {
+            tokio::join!(matcher.run(), worker.run());
         }
-    })
+        None => matcher.run().await,
+    }
 }
 
 /// The application tier of one core.

@@ -26,7 +26,7 @@ use crate::rpc::{answer_by_table, health};
 use crate::tier::{APP, DATA, Running};
 use tidegate_sitekit::database::Database;
 use tidegate_sitekit::link::{self, Reply, ServerSide};
-use tidegate_sitekit::server::{BackgroundTask, Peers, Server, Service, available_cores};
+use tidegate_sitekit::server::{Peers, Server, Service, background, runtimes};
 use tidegate_sitekit::when;
 
 /// How often sessions that are over, and old events, are forgotten.
@@ -41,23 +41,18 @@ pub fn start(options: Options) -> tidegate_sitekit::Result<(Running, Prepared)> 
     let prepared = prepare(&options)?;
     let side = ServerSide::new(options.link.spec, &options.link.files, DATA, APP)?
         .known_as(&options.known_as);
-    let count = options.cores.as_ref().map_or_else(|| available_cores().len(), Vec::len);
-    let services = Database::for_cores(&prepared.location, count)
-        .into_iter()
-        .enumerate()
-        .map(|(core, database)| {
-            let side = side.clone();
-            let make = move || Service {
-                tls: side.tls(),
-                peers: Peers::Tiers,
-                background: (core == 0)
-                    .then(|| -> BackgroundTask { Box::pin(forget(database.clone())) }),
-                router: link::router(&side, Handler { database }),
-            };
-            Box::new(make) as Box<dyn FnOnce() -> Service + Send>
+    let cores = options.cores.as_deref();
+    let mut databases = Database::for_cores(&prepared.location, runtimes(cores)?).into_iter();
+    let server = Server::start(options.listen, cores, None, |core| {
+        let database = databases.next().expect("one for each core");
+        let side = side.clone();
+        Ok(move || Service {
+            tls: side.tls(),
+            peers: Peers::Tiers,
+            background: (core == 0).then(|| background(forget(database.clone()))),
+            router: link::router(&side, Handler { database }),
         })
-        .collect();
-    let server = Server::start(options.listen, options.cores.as_deref(), services, None)?;
+    })?;
     Ok((Running::new(server), prepared))
 }
 

@@ -20,7 +20,7 @@ use crate::rpc::health_through;
 use crate::tier::{APP, Running, WEB};
 use tidegate_card::client::Verifier;
 use tidegate_sitekit::link::{Client, ClientSide};
-use tidegate_sitekit::server::{BackgroundTask, Peers, Server, Service, available_cores};
+use tidegate_sitekit::server::{Peers, Server, Service, background};
 use tidegate_sitekit::tls;
 
 /// Starts the web tier. The application tier may come later: until it can be reached, pages
@@ -40,29 +40,23 @@ pub fn start(options: Options) -> tidegate_sitekit::Result<Running> {
     };
     let webhooks = options.webhook_secrets.as_deref().map(Verifier::read).transpose()?;
     let trusted_proxies: Arc<[_]> = options.trusted_proxies.clone().into();
-    let count = options.cores.as_ref().map_or_else(|| available_cores().len(), Vec::len);
-    let services = (0..count)
-        .map(|core| {
-            let client = Client::new(side.clone(), &options.next, Options::DEADLINES)?;
-            let site = Site::new(SiteState {
-                client: client.clone(),
-                trusted_proxies: Arc::clone(&trusted_proxies),
-                secure: tls.is_some(),
-                prices: Some(Arc::clone(&prices)),
-                webhooks: webhooks.clone(),
-            });
-            let (tls, gateway, prices) = (tls.clone(), gateway.clone(), Arc::clone(&prices));
-            let make = move || Service {
-                tls,
-                peers: Peers::Public,
-                background: (core == 0)
-                    .then(|| -> BackgroundTask { Box::pin(prices.poll(client)) }),
-                router: whole(site, gateway),
-            };
-            Ok(Box::new(make) as Box<dyn FnOnce() -> Service + Send>)
+    let server = Server::start(options.listen, options.cores.as_deref(), None, |core| {
+        let client = Client::new(side.clone(), &options.next, Options::DEADLINES)?;
+        let site = Site::new(SiteState {
+            client: client.clone(),
+            trusted_proxies: Arc::clone(&trusted_proxies),
+            secure: tls.is_some(),
+            prices: Some(Arc::clone(&prices)),
+            webhooks: webhooks.clone(),
+        });
+        let (tls, gateway, prices) = (tls.clone(), gateway.clone(), Arc::clone(&prices));
+        Ok(move || Service {
+            tls,
+            peers: Peers::Public,
+            background: (core == 0).then(|| background(prices.poll(client))),
+            router: whole(site, gateway),
         })
-        .collect::<tidegate_sitekit::Result<Vec<_>>>()?;
-    let server = Server::start(options.listen, options.cores.as_deref(), services, None)?;
+    })?;
     Ok(Running::with_streams(server, stop))
 }
 

@@ -79,19 +79,40 @@ pub struct Service {
 /// Work that runs beside the requests.
 pub type BackgroundTask = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 
+/// Makes such work of a future.
+pub fn background(work: impl Future<Output = ()> + Send + 'static) -> BackgroundTask {
+    Box::pin(work)
+}
+
+/// How many runtimes serve: one pinned to each of these cores, or without them one for each
+/// processor that this process may use.
+///
+/// # Errors
+/// The list is empty: an error for the operator.
+pub fn runtimes(pinned: Option<&[usize]>) -> Result<usize> {
+    match pinned {
+        Some([]) => Err(Error::Operator("cores: the list is empty; name at least one core".into())),
+        Some(cores) => Ok(cores.len()),
+        None => Ok(available_cores().len()),
+    }
+}
+
 impl Server {
-    /// Listens on `address` (port 0: any free one) and serves what `services`
-    /// make, one per core; `pinned` names the core of each, or none. With `tracing`
-    /// it records what every connection does.
+    /// Listens on `address` (port 0: any free one) with as many runtimes as [`runtimes`] says.
+    /// `of_core` is asked for each, by its number from 0, how it makes its service; that is
+    /// called on the runtime itself. With `tracing` the server records what every connection
+    /// does.
     ///
     /// # Errors
-    /// The address is in use or not of this machine, or a core does not exist.
-    pub fn start(
+    /// Those of `of_core`; the address is in use or not of this machine, or a core does not
+    /// exist.
+    pub fn start<F: FnOnce() -> Service + Send + 'static>(
         address: SocketAddr,
         pinned: Option<&[usize]>,
-        services: Vec<Box<dyn FnOnce() -> Service + Send>>,
         tracing: Option<&Handle>,
+        of_core: impl FnMut(usize) -> Result<F>,
     ) -> Result<Self> {
+        let services = (0..runtimes(pinned)?).map(of_core).collect::<Result<Vec<_>>>()?;
         let listeners = listener::listen(address, services.len())?;
         let address = listeners[0]
             .local_addr()
@@ -150,7 +171,7 @@ fn run(
     core: Option<usize>,
     cores: usize,
     listener: std::net::TcpListener,
-    service: Box<dyn FnOnce() -> Service + Send>,
+    service: impl FnOnce() -> Service,
     causes: Arc<Causes>,
     stopped: watch::Receiver<bool>,
     ready: &mpsc::Sender<Result<()>>,

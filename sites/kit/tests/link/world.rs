@@ -10,7 +10,7 @@ use tidegate_sitekit::link::{
     Cipher, Client, ClientSide, Deadlines, Error, Files, Handler, KeyRing, Reply, ServerSide, Spec,
     authority, router,
 };
-use tidegate_sitekit::server::{Peers, Server, Service};
+use tidegate_sitekit::server::{Peers, Server, Service, available_cores};
 
 /// Short, for calls that fail by them.
 pub const SHORT: Deadlines =
@@ -78,19 +78,18 @@ pub fn serve(side: &ServerSide) -> Server {
 }
 
 pub fn serve_at(address: SocketAddr, side: &ServerSide) -> Server {
-    let services = (0..2)
-        .map(|_| {
-            let side = side.clone();
-            let make = move || Service {
-                tls: side.tls(),
-                peers: Peers::Tiers,
-                background: None,
-                router: router(&side, Echo),
-            };
-            Box::new(make) as Box<dyn FnOnce() -> Service + Send>
+    // Two runtimes on any machine: what they share is tested as well.
+    let core = available_cores()[0];
+    Server::start(address, Some(&[core, core]), None, |_| {
+        let side = side.clone();
+        Ok(move || Service {
+            tls: side.tls(),
+            peers: Peers::Tiers,
+            background: None,
+            router: router(&side, Echo),
         })
-        .collect();
-    Server::start(address, None, services, None).unwrap()
+    })
+    .unwrap()
 }
 
 pub fn server(text: &str, files: &Files) -> Server {
