@@ -1,11 +1,9 @@
 //! Opens the database, and populates an empty one.
 
 use crate::options::Options;
-use crate::population::{self, Plan};
-use crate::schema::{self, Found};
+use crate::population::Auction;
 use tidegate_sitekit::database::{Connection, Location, notes};
-use tidegate_sitekit::password::PasswordCost;
-use tidegate_sitekit::population::Lock;
+use tidegate_sitekit::population::{Ready, prepare as prepare_database};
 use tidegate_sitekit::token::{self, Signer};
 use tidegate_sitekit::when;
 use tidegate_sitekit::{Error, Result};
@@ -51,68 +49,18 @@ async fn with(
     location: &Location,
     options: &Options,
 ) -> Result<Prepared> {
-    let place = location.to_string();
-    let found = schema::look(connection, &place).await?;
-    let created = !matches!(found, Found::Ready | Found::Outdated);
-    if found != Found::Ready {
-        let plan = Plan {
-            scale: options.scale.unwrap_or(Options::SCALE),
-            seed: options.seed.unwrap_or(Options::SEED),
-        };
-        make(connection, location, plan, options.password_cost).await?;
-    }
-    let plan = population::plan_of(connection).await?;
-    let scale_differs =
-        options.scale.is_some_and(|scale| scale.to_string() != plan.scale.to_string());
-    if scale_differs || options.seed.is_some_and(|seed| seed != plan.seed) {
-        let requested = Plan {
-            scale: options.scale.unwrap_or(plan.scale),
-            seed: options.seed.unwrap_or(plan.seed),
-        };
-        return Err(Error::Operator(format!(
-            "{place}: was populated with {plan}, not with {requested} as requested; leave --scale and --seed out to use it, delete it to populate it again, or name another database"
-        )));
-    }
+    let auction = Auction { cost: options.password_cost };
+    let ready = prepare_database(connection, location, &auction, options.scale, options.seed);
+    let Ready { created, plan } = ready.await?;
     resume(connection, when::now()).await?;
     let key = notes::read_or(connection, FORM_KEY, &token::new_key()).await?;
     let signer = Signer::from_key(&key).ok_or_else(|| {
         Error::Operator(format!(
-            "{place}: site_notes: {FORM_KEY}: is no key; delete this row, and the next start makes a new one"
+            "{location}: site_notes: {FORM_KEY}: is no key; delete this row, and the next start makes a new one"
         ))
     })?;
-    Ok(Prepared {
-        location: location.clone(),
-        created,
-        scale: plan.scale,
-        seed: plan.seed,
-        users: plan.users(),
-        signer,
-    })
-}
-
-/// Populates an empty database, or brings one up to date, under a lock, so that
-/// of two sites started at once only one does.
-async fn make(
-    connection: &mut Connection,
-    location: &Location,
-    plan: Plan,
-    cost: PasswordCost,
-) -> Result<()> {
-    let lock = Lock::take(connection, location).await?;
-    // Another process may have done it meanwhile.
-    match schema::look(connection, &location.to_string()).await? {
-        Found::Ready => return Ok(()),
-        Found::Outdated => {
-            tracing::info!(database = %location, "bringing it up to date");
-            schema::upgrade(connection).await?;
-        }
-        Found::Empty | Found::Unfinished => {
-            tracing::info!(database = %location, %plan, "populating");
-            population::populate(connection, plan, cost, when::now()).await?;
-        }
-    }
-    lock.release();
-    Ok(())
+    let (location, users) = (location.clone(), plan.users());
+    Ok(Prepared { location, created, scale: plan.scale, seed: plan.seed, users, signer })
 }
 
 /// Auctions are paused while the site is stopped: their times move by its

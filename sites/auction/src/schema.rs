@@ -15,21 +15,10 @@
 //! - `used_forms` holds the forms that were accepted and have not expired yet;
 //! - ids come from the databases' own counters, without a table of counters.
 
-use crate::search_index;
-use tidegate_sitekit::Result;
-use tidegate_sitekit::database::{self, Connection, Dialect, notes, tables};
-use tidegate_sitekit::population;
-
-/// Kind of the site, as a note in its database.
-const KIND: &str = "auction";
-/// Version of these tables; a database of the one before is brought up to date,
-/// one of any other is refused.
-pub const VERSION: &str = "2";
-/// The version before: without `used_forms` and the index of words.
-const BEFORE: &str = "1";
+use tidegate_sitekit::population::Schema;
 
 /// All tables, in an order in which they can be dropped and created.
-pub const TABLES: [&str; 12] = [
+const TABLES: [&str; 12] = [
     "item_words",
     "used_forms",
     "buy_now",
@@ -92,14 +81,13 @@ CREATE TABLE buy_now (
 ";
 
 /// The table that version 2 adds.
-const FORMS_TEXT: &str = "
+pub const FORMS_TEXT: &str = "
 CREATE TABLE used_forms (
     expires {int} NOT NULL, number {int} NOT NULL, stored {int} NOT NULL, figure {int} NOT NULL,
     content {int} NOT NULL, PRIMARY KEY (expires, number)
 ){by_key};
 ";
 
-/// Created after the population: building an index is faster than updating it.
 const INDEX_TEXTS: &str = "
 CREATE UNIQUE INDEX users_nickname ON users (nickname);
 CREATE INDEX active_counts_category ON active_counts (category, region);
@@ -115,67 +103,18 @@ CREATE INDEX comments_to ON comments (to_user_id, id);
 CREATE INDEX buy_now_buyer ON buy_now (buyer_id, date);
 ";
 
-/// Begins a population: the tables, without indexes, in place of those that exist.
-pub async fn begin(connection: &mut Connection) -> database::Result<()> {
-    population::begin(connection, (KIND, VERSION), &TABLES, &[TABLE_TEXTS, FORMS_TEXT]).await
-}
+/// The tables.
+pub const SCHEMA: Schema = Schema {
+    kind: "auction",
+    // Version 1 was without `used_forms` and the index of words.
+    versions: &["2", "1"],
+    tables: &TABLES,
+    texts: &[TABLE_TEXTS, FORMS_TEXT],
+    indexes: INDEX_TEXTS,
+    numbered: &["users", "bids", "comments", "buy_now"],
+};
 
-/// Brings a database of the version before up to date, in one transaction.
-pub async fn upgrade(connection: &mut Connection) -> database::Result<()> {
-    let begin = match connection.dialect() {
-        Dialect::Sqlite => "BEGIN IMMEDIATE",
-        Dialect::Postgres => "BEGIN",
-    };
-    connection.run(begin, &[]).await?;
-    tables::create(connection, FORMS_TEXT).await?;
-    search_index::create(connection).await?;
-    notes::write(connection, "version", VERSION).await?;
-    connection.run("COMMIT", &[]).await
-}
-
-/// Creates the indexes, and has PostgreSQL analyse its data. SQLite does not:
-/// every query has its index, and its plan must be the same everywhere.
-pub async fn create_indexes(connection: &mut Connection) -> database::Result<()> {
-    connection.script(INDEX_TEXTS.into()).await?;
-    search_index::create(connection).await?;
-    if connection.dialect() == Dialect::Postgres {
-        tables::continue_ids(connection, &["users", "items", "bids", "comments", "buy_now"])
-            .await?;
-        // Items share their ids with those that have ended.
-        let next = "SELECT setval(pg_get_serial_sequence('items', 'id'), GREATEST(
-            (SELECT COALESCE(MAX(id), 0) FROM items), (SELECT COALESCE(MAX(id), 0) FROM old_items), 1));";
-        connection.script(next.into()).await?;
-        connection.script("ANALYZE".into()).await?;
-    }
-    Ok(())
-}
-
-/// State of a database.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
-    /// No tables at all.
-    Empty,
-    /// A population that was begun and never finished.
-    Unfinished,
-    /// Complete, of the version before.
-    Outdated,
-    /// Complete, of this version.
-    Ready,
-}
-
-/// Reads the state of the database.
-///
-/// # Errors
-/// The tables are of something else, or of another version: an error for the
-/// operator; nothing is changed.
-pub async fn look(connection: &mut Connection, place: &str) -> Result<Found> {
-    let Some(version) = notes::version(connection, place, KIND, &[VERSION, BEFORE]).await? else {
-        return Ok(Found::Empty);
-    };
-    let outdated = version == BEFORE;
-    match notes::read(connection, "state").await?.as_deref() {
-        Some("ready") if outdated => Ok(Found::Outdated),
-        Some("ready") => Ok(Found::Ready),
-        _ => Ok(Found::Unfinished),
-    }
-}
+/// Lets PostgreSQL number items after those that there are: items share their ids with those
+/// that have ended.
+pub const NEXT_ITEM: &str = "SELECT setval(pg_get_serial_sequence('items', 'id'), GREATEST(
+    (SELECT COALESCE(MAX(id), 0) FROM items), (SELECT COALESCE(MAX(id), 0) FROM old_items), 1));";

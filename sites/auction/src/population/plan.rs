@@ -1,6 +1,8 @@
 //! How large a population is, and how many rows of each kind it has.
 
 use crate::catalogue::CATEGORIES;
+use crate::options::Options;
+use tidegate_sitekit::population;
 
 /// Size and seed of a population.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,6 +35,20 @@ impl Plan {
     #[expect(clippy::cast_possible_truncation, reason = "the scale is at most 10")]
     fn scaled(&self, at_one: f64) -> i64 {
         (at_one * self.scale).round() as i64
+    }
+}
+
+impl population::Plan for Plan {
+    type Size = f64;
+    const SIZE: &'static str = "scale";
+    const DEFAULT: Self = Self { scale: Options::SCALE, seed: Options::SEED };
+
+    fn new(scale: f64, seed: u64) -> Self {
+        Self { scale, seed }
+    }
+
+    fn parts(&self) -> (f64, u64) {
+        (self.scale, self.seed)
     }
 }
 

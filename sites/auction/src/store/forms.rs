@@ -122,7 +122,5 @@ pub async fn forget_expired(database: &Database, now: i64) -> Result<()> {
     if database.first::<i64>(EXPIRED, &until).await?.is_none() {
         return Ok(());
     }
-    let mut transaction = database.begin().await?;
-    transaction.run("DELETE FROM used_forms WHERE expires <= $1", &until).await?;
-    transaction.commit().await
+    database.run("DELETE FROM used_forms WHERE expires <= $1", &until).await
 }

@@ -218,8 +218,6 @@ async fn close(transaction: &mut Transaction, ended: &Ended, now: i64) -> Result
 
 /// Notes that the site was running at `now`: auctions are paused while it is not.
 pub async fn note_running(database: &Database, now: i64) -> Result<()> {
-    let mut transaction = database.begin().await?;
     let sql = "UPDATE site_notes SET value = $1 WHERE name = 'last_seen'";
-    transaction.run(sql, &[now.to_string().as_str().into()]).await?;
-    transaction.commit().await
+    database.run(sql, &[now.to_string().as_str().into()]).await
 }

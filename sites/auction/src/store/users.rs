@@ -97,10 +97,8 @@ pub async fn account(database: &Database, nickname: &str) -> Result<Option<Accou
 
 /// Replaces the hash of a password, unless it has changed meanwhile.
 pub async fn renew_password(database: &Database, id: i64, old: &str, new: &str) -> Result<()> {
-    let mut transaction = database.begin().await?;
     let sql = "UPDATE users SET password = $1 WHERE id = $2 AND password = $3";
-    transaction.run(sql, &[new.into(), id.into(), old.into()]).await?;
-    transaction.commit().await
+    database.run(sql, &[new.into(), id.into(), old.into()]).await
 }
 
 /// Creates an account. A form sent again creates one account.

@@ -16,14 +16,8 @@
 //!
 //! `price_history` has a fixed number of places for each security, which are written in turn.
 
-use tidegate_sitekit::Result;
-use tidegate_sitekit::database::{self, Connection, Dialect, notes, tables};
-use tidegate_sitekit::population;
-
-/// Kind of the site, as a note in its database.
-const KIND: &str = "brokerage";
-/// Version of these tables; a database of any other is refused.
-const VERSION: &str = "2";
+use tidegate_sitekit::database::notes;
+use tidegate_sitekit::population::Schema;
 
 /// All tables, in an order in which they can be dropped.
 const TABLES: [&str; 17] = [
@@ -110,7 +104,6 @@ CREATE TABLE leases (
 );
 ";
 
-/// Created after the population: building an index is faster than updating it.
 const INDEX_TEXTS: &str = "
 CREATE UNIQUE INDEX customers_user ON customers (user_name);
 CREATE UNIQUE INDEX securities_symbol ON securities (symbol);
@@ -131,39 +124,12 @@ CREATE INDEX sessions_customer ON sessions (customer, created);
 CREATE INDEX sessions_seen ON sessions (seen);
 ";
 
-/// Begins a population: the tables, without indexes, in place of those that exist.
-pub async fn begin(connection: &mut Connection) -> database::Result<()> {
-    population::begin(connection, (KIND, VERSION), &TABLES, &[TABLE_TEXTS]).await
-}
-
-/// Creates the indexes, and has PostgreSQL set its counters and analyse its data.
-pub async fn create_indexes(connection: &mut Connection) -> database::Result<()> {
-    connection.script(INDEX_TEXTS.into()).await?;
-    if connection.dialect() == Dialect::Postgres {
-        tables::continue_ids(connection, &["orders", "ledger", "payments", "deposits"]).await?;
-        connection.script("ANALYZE".into()).await?;
-    }
-    Ok(())
-}
-
-/// State of a database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
-    /// No tables at all, or a population that was never finished.
-    Unpopulated,
-    /// Complete.
-    Ready,
-}
-
-/// Reads the state of the database.
-///
-/// # Errors
-/// The tables are of something else, or of another version: an error for the operator;
-/// nothing is changed.
-pub async fn look(connection: &mut Connection, place: &str) -> Result<Found> {
-    if notes::version(connection, place, KIND, &[VERSION]).await?.is_none() {
-        return Ok(Found::Unpopulated);
-    }
-    let ready = notes::read(connection, "state").await?.as_deref() == Some("ready");
-    Ok(if ready { Found::Ready } else { Found::Unpopulated })
-}
+/// The tables.
+pub const SCHEMA: Schema = Schema {
+    kind: "brokerage",
+    versions: &["2"],
+    tables: &TABLES,
+    texts: &[TABLE_TEXTS],
+    indexes: INDEX_TEXTS,
+    numbered: &["orders", "ledger", "payments", "deposits"],
+};

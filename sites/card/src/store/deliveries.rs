@@ -112,7 +112,6 @@ pub async fn ended(
     state: DeliveryState,
     retry: Option<i64>,
 ) -> Result<()> {
-    let mut transaction = database.begin().await?;
     let values = [
         delivery.id.into(),
         state.number().into(),
@@ -120,8 +119,7 @@ pub async fn ended(
         retry.unwrap_or(NEVER).into(),
     ];
     // It may have been given up meanwhile: then this changes nothing.
-    transaction.run(END, &values).await?;
-    transaction.commit().await
+    database.run(END, &values).await
 }
 
 /// Gives up what was written before a time and is not delivered, for endpoints as well that
@@ -134,7 +132,5 @@ pub async fn give_up(database: &Database, before: i64) -> Result<()> {
     if database.first::<i64>(first, &[before.into()]).await?.is_none() {
         return Ok(());
     }
-    let mut transaction = database.begin().await?;
-    transaction.run(GIVE_UP, &[before.into()]).await?;
-    transaction.commit().await
+    database.run(GIVE_UP, &[before.into()]).await
 }

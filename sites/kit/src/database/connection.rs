@@ -15,6 +15,17 @@ pub enum Dialect {
     Postgres,
 }
 
+impl Dialect {
+    /// Begins a transaction that writes. In SQLite it takes the write lock at once, so that it
+    /// cannot fail halfway because of it.
+    pub(crate) fn begin(self) -> &'static str {
+        match self {
+            Self::Sqlite => "BEGIN IMMEDIATE",
+            Self::Postgres => "BEGIN",
+        }
+    }
+}
+
 /// An open connection. Statements are prepared once per connection and kept.
 #[derive(Debug)]
 pub enum Connection {

@@ -90,6 +90,16 @@ impl Database {
         Ok(lease.checked(answer)?)
     }
 
+    /// Runs one statement that writes, in a transaction of its own.
+    ///
+    /// # Errors
+    /// An error of the database.
+    pub async fn run(&self, sql: &'static str, values: &[Value<'_>]) -> Result<()> {
+        let mut transaction = self.begin().await?;
+        transaction.run(sql, values).await?;
+        transaction.commit().await
+    }
+
     /// Begins a transaction that writes. In SQLite it takes the write lock at
     /// once (`BEGIN IMMEDIATE`), so that it cannot fail halfway because of it.
     ///
@@ -112,10 +122,7 @@ impl Database {
         let mut lease = self.write.lease().await?;
         lease.reusable = false;
         let connection = lease.connection();
-        let begin = match connection.dialect() {
-            Dialect::Sqlite => "BEGIN IMMEDIATE",
-            Dialect::Postgres => "BEGIN",
-        };
+        let begin = connection.dialect().begin();
         let other = commit != self.write.commit && connection.dialect() == Dialect::Sqlite;
         if other {
             connection.run(commit.pragma(), &[]).await?;

@@ -11,15 +11,15 @@ mod customer;
 
 use std::collections::BTreeMap;
 
-use indicatif::{ProgressBar, ProgressStyle};
-
-use super::schema;
+use super::options::Options;
+use super::schema::SCHEMA;
 use super::store::cash::{MARKET, OUTSIDE};
 use crate::protocol::back::Right;
 use crate::securities;
-use tidegate_sitekit::database::{Connection, notes};
-use tidegate_sitekit::population::{Batch, Hashing, Secret, finish};
-use tidegate_sitekit::{Error, Result};
+use tidegate_sitekit::Result;
+use tidegate_sitekit::database::Connection;
+use tidegate_sitekit::password::PasswordCost;
+use tidegate_sitekit::population::{self, Batch, Hashing, Population, Schema, Secret, Writer};
 
 use customer::{Ledger, Life};
 
@@ -41,50 +41,52 @@ impl std::fmt::Display for Plan {
     }
 }
 
-/// Reads the plan that a database was populated with.
-///
-/// # Errors
-/// There is none: an error for the operator.
-pub async fn plan_of(connection: &mut Connection) -> Result<Plan> {
-    let customers = notes::read(connection, "customers").await?;
-    let seed = notes::read(connection, "seed").await?;
-    let read = |text: Option<String>| text.and_then(|text| text.parse().ok());
-    match (read(customers), seed.and_then(|seed| seed.parse().ok())) {
-        (Some(customers), Some(seed)) => Ok(Plan { customers, seed }),
-        _ => Err(Error::Operator(
-            "the database lacks the size and seed of its population; delete it and start again"
-                .into(),
-        )),
+impl population::Plan for Plan {
+    type Size = i64;
+    const SIZE: &'static str = "customers";
+    const DEFAULT: Self = Self { customers: Options::CUSTOMERS, seed: Options::SEED };
+
+    fn new(customers: i64, seed: u64) -> Self {
+        Self { customers, seed }
+    }
+
+    fn parts(&self) -> (i64, u64) {
+        (self.customers, self.seed)
     }
 }
 
-/// Fills the database. Tables of an earlier population are dropped first.
-///
-/// # Errors
-/// A database error, or no memory for a hash.
-pub async fn populate(
-    connection: &mut Connection,
-    plan: Plan,
-    hashing: Hashing,
-    now: i64,
-) -> Result<()> {
-    schema::begin(connection).await?;
-    // The bar is hidden where standard error is not a terminal.
-    let bar = ProgressBar::new(u64::try_from(plan.customers).unwrap_or(0));
-    let style = "{msg:>18} [{bar:32}] {human_pos} of {human_len}, {eta} left";
-    bar.set_style(ProgressStyle::with_template(style).expect("a valid template"));
-    bar.set_message("customers");
-    connection.run("BEGIN", &[]).await?;
-    market(connection, plan.seed, now).await?;
-    let mut books = Books::new();
-    customers(connection, &mut books, plan, hashing, now, &bar).await?;
-    books.house(connection).await?;
-    connection.run("COMMIT", &[]).await?;
-    bar.set_message("building indexes");
-    schema::create_indexes(connection).await?;
-    bar.finish_and_clear();
-    let noted = [("customers", plan.customers.to_string()), ("seed", plan.seed.to_string())];
-    Ok(finish(connection, &noted).await?)
+/// Fills the database of the brokerage.
+pub struct Brokerage {
+    /// Cost of the password hashes.
+    pub cost: PasswordCost,
+    /// All of them are made at this cost, however long that takes.
+    pub full_hashes: bool,
+}
+
+impl Brokerage {
+    /// How the passwords of so many customers are hashed.
+    fn hashing(&self, customers: i64) -> Hashing {
+        let customers = usize::try_from(customers).unwrap_or(usize::MAX);
+        if self.full_hashes { Hashing::Full(self.cost) } else { Hashing::of(self.cost, customers) }
+    }
+}
+
+impl Population for Brokerage {
+    type Plan = Plan;
+    const SCHEMA: Schema = SCHEMA;
+    const TRANSACTION: u64 = AT_ONCE as u64;
+
+    fn steps(plan: Plan) -> u64 {
+        u64::try_from(plan.customers).unwrap_or(0)
+    }
+
+    async fn fill(&self, plan: Plan, writer: &mut Writer<'_>) -> Result<()> {
+        writer.stage("customers");
+        market(writer.connection, plan.seed, writer.now).await?;
+        let mut books = Books::new();
+        customers(writer, &mut books, plan, self.hashing(plan.customers)).await?;
+        books.house(writer.connection).await
+    }
 }
 
 /// Securities, their first prices, and what the feed and the leases begin with.
@@ -114,13 +116,12 @@ async fn market(connection: &mut Connection, seed: u64, now: i64) -> Result<()> 
 }
 
 async fn customers(
-    connection: &mut Connection,
+    writer: &mut Writer<'_>,
     books: &mut Books,
     plan: Plan,
     hashing: Hashing,
-    now: i64,
-    bar: &ProgressBar,
 ) -> Result<()> {
+    let now = writer.now;
     let mut table = Batch::new("customers", "id, user_name, name, password, created");
     let mut first = 1;
     while first <= plan.customers {
@@ -136,16 +137,14 @@ async fn customers(
                 hash.into(),
                 (now + life.joined).into(),
             ];
-            table.push(connection, row).await?;
-            books.add(connection, life, now).await?;
+            table.push(writer.connection, row).await?;
+            books.add(writer.connection, life, now).await?;
         }
-        connection.run("COMMIT", &[]).await?;
-        connection.run("BEGIN", &[]).await?;
-        bar.inc(u64::try_from(last - first + 1).unwrap_or(0));
+        writer.done(u64::try_from(last - first + 1).unwrap_or(0)).await?;
         first = last + 1;
     }
-    table.write(connection).await?;
-    books.write(connection).await
+    table.write(writer.connection).await?;
+    books.write(writer.connection).await
 }
 
 /// The tables that customers' lives fill.
@@ -291,5 +290,18 @@ impl Books {
             table.write(connection).await?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_of_a_large_population_are_quick_hashes_unless_full_ones_are_asked_for() {
+        let cost = PasswordCost::LIGHT;
+        let hashing = |full_hashes| Brokerage { cost, full_hashes }.hashing(i64::MAX);
+        assert_eq!(hashing(false), Hashing::Quick);
+        assert_eq!(hashing(true), Hashing::Full(cost));
     }
 }

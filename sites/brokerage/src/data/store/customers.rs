@@ -39,11 +39,9 @@ pub async fn credentials(database: &Database, user: &str) -> Result<Option<Crede
 /// # Errors
 /// An error of the database.
 pub async fn renew_password(database: &Database, request: &RenewPassword) -> Result<()> {
-    let mut transaction = database.begin().await?;
     let sql = "UPDATE customers SET password = $1 WHERE id = $2 AND password = $3";
     let values = [(&request.new).into(), request.customer.into(), (&request.old).into()];
-    transaction.run(sql, &values).await?;
-    Ok(transaction.commit().await?)
+    Ok(database.run(sql, &values).await?)
 }
 
 /// What a customer has.

@@ -208,10 +208,8 @@ pub async fn fail(database: &Database, request: FailDeposit, now: i64) -> Result
 /// # Errors
 /// An error of the database.
 pub async fn forget_events(database: &Database, now: i64) -> tidegate_sitekit::Result<()> {
-    let mut transaction = database.begin().await?;
     let sql = "DELETE FROM card_events WHERE at < $1";
-    transaction.run(sql, &[(now - EVENTS_KEPT).into()]).await?;
-    transaction.commit().await
+    database.run(sql, &[(now - EVENTS_KEPT).into()]).await
 }
 
 #[cfg(test)]

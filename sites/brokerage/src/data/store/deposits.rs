@@ -182,10 +182,8 @@ pub async fn postpone(database: &Database, request: PostponeWish, now_ms: u64) -
     let sql = "UPDATE deposit_outbox SET attempts = attempts + 1, due_ms = $3
                WHERE deposit = $1 AND step = $2";
     let due = ms(now_ms.saturating_add(request.for_ms));
-    let mut transaction = database.begin().await?;
     let values = [request.number.into(), request.step.number().into(), due.into()];
-    transaction.run(sql, &values).await?;
-    Ok(transaction.commit().await?)
+    Ok(database.run(sql, &values).await?)
 }
 
 #[cfg(test)]

@@ -40,10 +40,8 @@ pub async fn customer(database: &Database, session: &SessionKey, now: i64) -> Re
     let found = database.first::<Found>(FIND, &values).await?;
     let Found { customer, seen } = found.ok_or_else(signed_out)?;
     if now - seen > NOTED {
-        let mut transaction = database.begin().await?;
         let sql = "UPDATE sessions SET seen = $2 WHERE session = $1 AND seen < $2";
-        transaction.run(sql, &[session.as_str().into(), now.into()]).await?;
-        transaction.commit().await?;
+        database.run(sql, &[session.as_str().into(), now.into()]).await?;
     }
     Ok(customer)
 }
@@ -93,9 +91,7 @@ pub async fn open(database: &Database, request: OpenSession, now: i64) -> Result
 /// # Errors
 /// An error of the database.
 pub async fn close(database: &Database, session: &SessionKey) -> Result<()> {
-    let mut transaction = database.begin().await?;
-    transaction.run(DELETE, &[session.as_str().into()]).await?;
-    Ok(transaction.commit().await?)
+    Ok(database.run(DELETE, &[session.as_str().into()]).await?)
 }
 
 /// Forgets sessions that are over.
@@ -103,8 +99,6 @@ pub async fn close(database: &Database, session: &SessionKey) -> Result<()> {
 /// # Errors
 /// An error of the database.
 pub async fn forget_ended(database: &Database, now: i64) -> tidegate_sitekit::Result<()> {
-    let mut transaction = database.begin().await?;
     let sql = "DELETE FROM sessions WHERE seen <= $1";
-    transaction.run(sql, &[(now - IDLE - NOTED).into()]).await?;
-    transaction.commit().await
+    database.run(sql, &[(now - IDLE - NOTED).into()]).await
 }

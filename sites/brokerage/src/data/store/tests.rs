@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use super::{execute, leases, orders, passwords, payments, place, prices, sessions};
 use crate::app;
-use crate::data::population::{self, Plan};
+use crate::data::population::{Brokerage, Plan};
 use crate::error::{Error, Result};
 use crate::protocol::back::{
     AddPayment, CloseOrder, Execute, Fill, OpenSession, PlaceOrder, Placed, RecordPrices,
@@ -16,7 +16,7 @@ use crate::protocol::{Kind, Order, OrderId, Reason, SessionKey, SessionToken, Si
 use tidegate_sitekit::database::{Database, Location, Value, fault};
 use tidegate_sitekit::money::Cents;
 use tidegate_sitekit::password::PasswordCost;
-use tidegate_sitekit::population::Hashing;
+use tidegate_sitekit::population::populate;
 
 const NOW: i64 = 1_700_000_000;
 
@@ -36,8 +36,8 @@ impl World {
         let location = Location::Sqlite(folder.path().join("brokerage.db"));
         let mut connection = location.connect().await.unwrap();
         let plan = Plan { customers: 10, seed: 1 };
-        let hashing = Hashing::Full(PasswordCost::LIGHT);
-        population::populate(&mut connection, plan, hashing, NOW).await.unwrap();
+        let brokerage = Brokerage { cost: PasswordCost::LIGHT, full_hashes: true };
+        populate(&mut connection, &brokerage, plan, NOW).await.unwrap();
         connection.close().await;
         let database = Database::for_cores(&location, 1).remove(0);
         let mut keys = Vec::new();

@@ -2,11 +2,11 @@
 
 use super::goods::{Goods, Remark};
 use super::people::region_of;
-use super::writer::Writer;
+use super::plan::Plan;
 use crate::schema::ITEM_COLUMNS;
 use tidegate_sitekit::Result;
 use tidegate_sitekit::database::Connection;
-use tidegate_sitekit::population::Batch;
+use tidegate_sitekit::population::{Batch, Writer};
 
 /// The tables that an item and what belongs to it go into.
 pub struct ItemTables {
@@ -35,13 +35,14 @@ impl ItemTables {
     /// Adds an item with its bids, comment and purchase.
     pub async fn push(
         &mut self,
+        plan: Plan,
         writer: &mut Writer<'_>,
         goods: &Goods,
         active: bool,
     ) -> Result<()> {
-        let (now, users) = (writer.now, writer.users);
+        let (now, users) = (writer.now, plan.users());
         let connection = &mut *writer.connection;
-        let buyer = if active { None } else { goods.buyer(writer.plan.seed, users) };
+        let buyer = if active { None } else { goods.buyer(plan.seed, users) };
         if let Some(buyer) = buyer {
             let row =
                 [buyer.into(), goods.id.into(), goods.quantity.into(), (now + goods.end).into()];
@@ -58,7 +59,7 @@ impl ItemTables {
             ];
             self.bids.push(connection, row).await?;
         }
-        if let Some(remark) = Remark::after(writer.plan.seed, goods.id, users) {
+        if let Some(remark) = Remark::after(plan.seed, goods.id, users) {
             let row = [
                 remark.from.into(),
                 remark.to.into(),
