@@ -15,6 +15,7 @@
 //! - `used_forms` holds the forms that were accepted and have not expired yet;
 //! - ids come from the databases' own counters, without a table of counters.
 
+use tidegate_sitekit::once;
 use tidegate_sitekit::population::Schema;
 
 /// All tables, in an order in which they can be dropped and created.
@@ -80,14 +81,6 @@ CREATE TABLE buy_now (
 );
 ";
 
-/// The table that version 2 adds.
-pub const FORMS_TEXT: &str = "
-CREATE TABLE used_forms (
-    expires {int} NOT NULL, number {int} NOT NULL, stored {int} NOT NULL, figure {int} NOT NULL,
-    content {int} NOT NULL, PRIMARY KEY (expires, number)
-){by_key};
-";
-
 const INDEX_TEXTS: &str = "
 CREATE UNIQUE INDEX users_nickname ON users (nickname);
 CREATE INDEX active_counts_category ON active_counts (category, region);
@@ -109,7 +102,7 @@ pub const SCHEMA: Schema = Schema {
     // Version 1 was without `used_forms` and the index of words.
     versions: &["2", "1"],
     tables: &TABLES,
-    texts: &[TABLE_TEXTS, FORMS_TEXT],
+    texts: &[TABLE_TEXTS, once::TABLE],
     indexes: INDEX_TEXTS,
     numbered: &["users", "bids", "comments", "buy_now"],
 };

@@ -11,10 +11,11 @@ use tidegate_trace::Tracing;
 use crate::extra_cpu::with_extra_cpu;
 use crate::options::Options;
 use crate::prepare::{Prepared, prepare};
-use crate::store::{forms, sales};
+use crate::store::sales;
 use crate::web::{App, State, router};
 use tidegate_sitekit::database::Database;
 use tidegate_sitekit::login_limit::LoginLimit;
+use tidegate_sitekit::once;
 use tidegate_sitekit::password::Hasher;
 use tidegate_sitekit::server::{Peers, Server, Service, background, runtimes};
 use tidegate_sitekit::when;
@@ -108,7 +109,7 @@ async fn close_auctions(database: Database) {
             while sales::close_ended(&database, when::now()).await? > 0 {
                 tokio::task::yield_now().await;
             }
-            forms::forget_expired(&database, when::now()).await?;
+            once::forget_expired(&database, when::now()).await?;
             if turn.is_multiple_of(NOTED) {
                 sales::note_running(&database, when::now()).await?;
             }

@@ -13,6 +13,7 @@ mod error;
 pub mod link;
 pub mod login_limit;
 pub mod money;
+pub mod once;
 pub mod password;
 pub mod pem;
 pub mod population;

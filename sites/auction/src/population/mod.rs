@@ -15,12 +15,12 @@ use people::{Person, region_of};
 use plan::Plan;
 
 use super::catalogue::{CATEGORIES, CATEGORY_COUNT, REGION_COUNT, REGIONS};
-use super::schema::{FORMS_TEXT, NEXT_ITEM, SCHEMA};
+use super::schema::{NEXT_ITEM, SCHEMA};
 use super::search_index;
-use tidegate_sitekit::Result;
 use tidegate_sitekit::database::{Connection, Dialect, notes, tables};
 use tidegate_sitekit::password::PasswordCost;
 use tidegate_sitekit::population::{Batch, Hashing, Population, Schema, Secret, Writer};
+use tidegate_sitekit::{Result, once};
 
 /// People hashed and written at once.
 const PEOPLE: i64 = 4_000;
@@ -58,7 +58,7 @@ impl Population for Auction {
     }
 
     async fn upgrade(connection: &mut Connection) -> Result<()> {
-        tables::create(connection, FORMS_TEXT).await?;
+        tables::create(connection, once::TABLE).await?;
         Ok(search_index::create(connection).await?)
     }
 }

@@ -1,8 +1,8 @@
 //! Bids: placing one, and the history of an item.
 
-use super::forms::{self, Earlier, Form, Receipt};
-use tidegate_sitekit::database::{self, Database, LockingSql};
+use tidegate_sitekit::database::{self, Database, LockingSql, Transaction};
 use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::once::{self, Accepted, Form, Receipt};
 use tidegate_sitekit::record;
 use tidegate_sitekit::{Problem, Result, locking};
 
@@ -43,11 +43,9 @@ pub struct Placed {
     pub quantity: i64,
     /// How many bids there were with it.
     pub nb_of_bids: i64,
-    /// The form was sent before, with other values.
-    pub differs: bool,
 }
 
-record!(Placed { bid, max_bid, quantity; nb_of_bids: 0, differs: false });
+record!(Placed { bid, max_bid, quantity; nb_of_bids: 0 });
 
 /// A line of an item's history.
 #[derive(Clone, Debug)]
@@ -118,60 +116,41 @@ pub async fn history(database: &Database, item: i64, from: i64) -> Result<Vec<Pa
 ///
 /// # Errors
 /// The auction has ended, or fewer items are left: errors of the client.
-pub async fn place(database: &Database, form: Form, new: NewBid) -> Result<Outcome> {
+pub async fn place(database: &Database, form: Form, new: NewBid) -> Result<Accepted<Outcome>> {
     let mut transaction = database.begin().await?;
+    let placed = store(&mut transaction, new).await;
+    let again = |placed, nb_of_bids| Outcome::Leads(Placed { nb_of_bids, ..placed });
+    once::accept(database, transaction, form, placed, BY_ID, again).await
+}
+
+async fn store(transaction: &mut Transaction, new: NewBid) -> Result<(Outcome, Option<Receipt>)> {
     let target = transaction.lock::<Target>(TARGET, &[new.item.into()]).await?;
     let target = target.filter(|target| target.end_date > new.date && target.quantity > 0);
-    let Some(target) = target else {
-        let refusal = ended("Your bid came too late and was not placed.");
-        let earlier = forms::refuse(transaction, form, refusal).await?;
-        return placed(database, earlier).await;
-    };
+    let target = target.ok_or_else(|| ended("Your bid came too late and was not placed."))?;
     if new.quantity > target.quantity {
-        let earlier = forms::refuse(transaction, form, too_few(target.quantity)).await?;
-        return placed(database, earlier).await;
+        return Err(too_few(target.quantity).into());
     }
     let leads = |nb_of_bids| {
         let NewBid { bid, max_bid, quantity, .. } = new;
-        Outcome::Leads(Placed { bid, max_bid, quantity, nb_of_bids, differs: false })
+        Outcome::Leads(Placed { bid, max_bid, quantity, nb_of_bids })
     };
-    let repeated =
-        target.nb_of_bids > 0 && target.high_bidder == new.user && target.max_bid == new.bid;
-    if repeated || new.bid < minimum(target.nb_of_bids, target.max_bid, target.initial_price) {
-        return match forms::undo(transaction, form).await? {
-            Some(earlier) => placed(database, earlier).await,
-            None if repeated => Ok(leads(target.nb_of_bids)),
-            None => Ok(Outcome::TooLow),
-        };
+    if target.nb_of_bids > 0 && target.high_bidder == new.user && target.max_bid == new.bid {
+        return Ok((leads(target.nb_of_bids), None));
+    }
+    if new.bid < minimum(target.nb_of_bids, target.max_bid, target.initial_price) {
+        return Ok((Outcome::TooLow, None));
     }
     let sql = "INSERT INTO bids (user_id, item_id, qty, bid, max_bid, date)
                VALUES ($1, $2, $3, $4, $5, $6) RETURNING id";
-    let values = [
-        new.user.into(),
-        new.item.into(),
-        new.quantity.into(),
-        new.bid.0.into(),
-        new.max_bid.0.into(),
-        new.date.into(),
-    ];
-    let row = transaction.first(sql, &values).await?.ok_or(database::Error::NoRow)?;
+    let values = [new.user, new.item, new.quantity, new.bid.0, new.max_bid.0, new.date];
+    let row = transaction.first(sql, &values.map(Into::into)).await?;
+    let row = row.ok_or(database::Error::NoRow)?;
 
     let sql = "UPDATE items SET nb_of_bids = nb_of_bids + 1, max_bid = $1, high_bidder = $2
                WHERE id = $3";
     transaction.run(sql, &[new.bid.0.into(), new.user.into(), new.item.into()]).await?;
     let nb_of_bids = target.nb_of_bids + 1;
-    match forms::commit(transaction, form, Receipt { row, figure: nb_of_bids }).await? {
-        Some(earlier) => placed(database, earlier).await,
-        None => Ok(leads(nb_of_bids)),
-    }
-}
-
-/// The bid that a form has stored.
-async fn placed(database: &Database, earlier: Earlier) -> Result<Outcome> {
-    let Receipt { row, figure } = earlier.receipt;
-    let placed: Option<Placed> = database.first(BY_ID, &[row.into()]).await?;
-    let placed = placed.ok_or(database::Error::NoRow)?;
-    Ok(Outcome::Leads(Placed { nb_of_bids: figure, differs: earlier.differs, ..placed }))
+    Ok((leads(nb_of_bids), Some(Receipt { row, figure: nb_of_bids })))
 }
 
 /// The refusal of a bid or purchase after the end of an auction.

@@ -1,7 +1,7 @@
 //! Comments of people on each other.
 
-use super::forms::{self, Earlier, Form, Receipt};
-use tidegate_sitekit::database::{self, Database};
+use tidegate_sitekit::database::{self, Database, Transaction};
+use tidegate_sitekit::once::{self, Accepted, Form, Receipt};
 use tidegate_sitekit::record;
 use tidegate_sitekit::{Problem, Result};
 
@@ -36,11 +36,9 @@ pub struct Added {
     pub date: i64,
     /// The text.
     pub comment: String,
-    /// The form was sent before, with other values.
-    pub differs: bool,
 }
 
-record!(Added { nickname, rating, date, comment; differs: false });
+record!(Added { nickname, rating, date, comment });
 
 /// A comment as it is shown.
 #[derive(Clone, Debug)]
@@ -79,40 +77,28 @@ pub async fn about(database: &Database, user: i64, from: i64) -> Result<Vec<Comm
 ///
 /// # Errors
 /// There is no such person: an error of the client.
-pub async fn add(database: &Database, form: Form, new: NewComment<'_>) -> Result<Added> {
+pub async fn add(database: &Database, form: Form, new: NewComment<'_>) -> Result<Accepted<Added>> {
     let mut transaction = database.begin().await?;
-    let sql = "UPDATE users SET rating = rating + $1, nb_of_comments = nb_of_comments + 1
-               WHERE id = $2 RETURNING nickname";
-    let Some(nickname) = transaction.first(sql, &[new.rating.into(), new.to.into()]).await? else {
-        let remedy = "Go back to the item and follow its links.";
-        let why = "Nobody has this number.";
-        let refusal = Problem::new(404, "There is no such person", why, remedy);
-        let earlier = forms::refuse(transaction, form, refusal).await?;
-        return added(database, earlier).await;
-    };
-    let sql = "INSERT INTO comments (from_user_id, to_user_id, item_id, rating, date, comment)
-               VALUES ($1, $2, $3, $4, $5, $6) RETURNING id";
-    let values = [
-        new.from.into(),
-        new.to.into(),
-        new.item.into(),
-        new.rating.into(),
-        new.date.into(),
-        new.comment.into(),
-    ];
-    let row = transaction.first(sql, &values).await?.ok_or(database::Error::NoRow)?;
-    match forms::commit(transaction, form, Receipt { row, figure: 0 }).await? {
-        Some(earlier) => added(database, earlier).await,
-        None => {
-            let NewComment { rating, date, .. } = new;
-            Ok(Added { nickname, rating, date, comment: new.comment.into(), differs: false })
-        }
-    }
+    let added = store(&mut transaction, new).await;
+    once::accept(database, transaction, form, added, BY_ID, |added, _| added).await
 }
 
-/// The comment that a form has stored.
-async fn added(database: &Database, earlier: Earlier) -> Result<Added> {
-    let added: Option<Added> = database.first(BY_ID, &[earlier.receipt.row.into()]).await?;
-    let added = added.ok_or(database::Error::NoRow)?;
-    Ok(Added { differs: earlier.differs, ..added })
+async fn store(
+    transaction: &mut Transaction,
+    new: NewComment<'_>,
+) -> Result<(Added, Option<Receipt>)> {
+    let NewComment { from, to, item, rating, comment, date } = new;
+    let sql = "UPDATE users SET rating = rating + $1, nb_of_comments = nb_of_comments + 1
+               WHERE id = $2 RETURNING nickname";
+    let nickname = transaction.first(sql, &[rating.into(), to.into()]).await?;
+    let nickname = nickname.ok_or_else(|| {
+        let remedy = "Go back to the item and follow its links.";
+        Problem::new(404, "There is no such person", "Nobody has this number.", remedy)
+    })?;
+    let sql = "INSERT INTO comments (from_user_id, to_user_id, item_id, rating, date, comment)
+               VALUES ($1, $2, $3, $4, $5, $6) RETURNING id";
+    let values = [from.into(), to.into(), item.into(), rating.into(), date.into(), comment.into()];
+    let row = transaction.first(sql, &values).await?.ok_or(database::Error::NoRow)?;
+    let added = Added { nickname, rating, date, comment: comment.into() };
+    Ok((added, Some(Receipt { row, figure: 0 })))
 }

@@ -5,7 +5,6 @@
 
 pub mod bids;
 pub mod comments;
-pub mod forms;
 pub mod items;
 pub mod keywords;
 pub mod listing;

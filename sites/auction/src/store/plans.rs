@@ -4,12 +4,13 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, StatementStatus};
 use tempfile::TempDir;
 
-use super::{bids, comments, forms, items, keywords, listing, mine, purchases, sales, users};
+use super::{bids, comments, items, keywords, listing, mine, purchases, sales, users};
 use crate::options::Options;
 use crate::prepare::prepare;
+use tidegate_sitekit::once;
 use tidegate_sitekit::password::PasswordCost;
 
-const ALL: [&str; 22] = [
+const ALL: [&str; 23] = [
     listing::IN_CATEGORY,
     listing::IN_REGION,
     listing::ENDING_SOON,
@@ -26,8 +27,9 @@ const ALL: [&str; 22] = [
     comments::ABOUT,
     comments::BY_ID,
     purchases::BY_ID,
-    forms::USED,
-    forms::EXPIRED,
+    sales::BY_ID,
+    once::USED,
+    once::EXPIRED,
     mine::ALL,
     sales::ENDED,
     keywords::COUNT_IN_SQLITE,

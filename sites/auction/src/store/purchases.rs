@@ -1,9 +1,9 @@
 //! Buying at the fixed price.
 
 use super::bids::{ended, too_few};
-use super::forms::{self, Earlier, Form, Receipt};
-use tidegate_sitekit::database::{self, Database, LockingSql};
+use tidegate_sitekit::database::{self, Database, LockingSql, Transaction};
 use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::once::{self, Accepted, Form, Receipt};
 use tidegate_sitekit::record;
 use tidegate_sitekit::{Problem, Result, locking};
 
@@ -29,11 +29,9 @@ pub struct Bought {
     pub quantity: i64,
     /// How many are left.
     pub left: i64,
-    /// The form was sent before, with other values.
-    pub differs: bool,
 }
 
-record!(Bought { price, quantity; left: 0, differs: false });
+record!(Bought { price, quantity; left: 0 });
 
 struct Offer {
     quantity: i64,
@@ -55,22 +53,23 @@ pub(crate) const BY_ID: &str = "SELECT COALESCE(i.buy_now, o.buy_now), b.qty FRO
 /// # Errors
 /// The auction has ended or has no fixed price, or fewer items are left: errors
 /// of the client.
-pub async fn buy(database: &Database, form: Form, new: NewPurchase) -> Result<Bought> {
+pub async fn buy(database: &Database, form: Form, new: NewPurchase) -> Result<Accepted<Bought>> {
     let mut transaction = database.begin().await?;
+    let bought = store(&mut transaction, new).await;
+    let again = |bought, left| Bought { left, ..bought };
+    once::accept(database, transaction, form, bought, BY_ID, again).await
+}
+
+async fn store(
+    transaction: &mut Transaction,
+    new: NewPurchase,
+) -> Result<(Bought, Option<Receipt>)> {
     let offer = transaction.lock::<Offer>(OFFER, &[new.item.into()]).await?;
     let offer = offer.filter(|offer| offer.end_date > new.date && offer.quantity > 0);
-    let Some(offer) = offer else {
-        let refusal = ended("It was sold before your purchase arrived.");
-        let earlier = forms::refuse(transaction, form, refusal).await?;
-        return bought(database, earlier).await;
-    };
-    let Some(price) = offer.buy_now.some() else {
-        let earlier = forms::refuse(transaction, form, no_fixed_price()).await?;
-        return bought(database, earlier).await;
-    };
+    let offer = offer.ok_or_else(|| ended("It was sold before your purchase arrived."))?;
+    let price = offer.buy_now.some().ok_or_else(no_fixed_price)?;
     if new.quantity > offer.quantity {
-        let earlier = forms::refuse(transaction, form, too_few(offer.quantity)).await?;
-        return bought(database, earlier).await;
+        return Err(too_few(offer.quantity).into());
     }
     let left = offer.quantity - new.quantity;
     let sql = "INSERT INTO buy_now (buyer_id, item_id, qty, date) VALUES ($1, $2, $3, $4)
@@ -80,18 +79,8 @@ pub async fn buy(database: &Database, form: Form, new: NewPurchase) -> Result<Bo
     let end = if left == 0 { new.date } else { offer.end_date };
     let sql = "UPDATE items SET quantity = $1, end_date = $2 WHERE id = $3";
     transaction.run(sql, &[left.into(), end.into(), new.item.into()]).await?;
-    match forms::commit(transaction, form, Receipt { row, figure: left }).await? {
-        Some(earlier) => bought(database, earlier).await,
-        None => Ok(Bought { price, quantity: new.quantity, left, differs: false }),
-    }
-}
-
-/// The purchase that a form has stored.
-async fn bought(database: &Database, earlier: Earlier) -> Result<Bought> {
-    let Receipt { row, figure } = earlier.receipt;
-    let bought: Option<Bought> = database.first(BY_ID, &[row.into()]).await?;
-    let bought = bought.ok_or(database::Error::NoRow)?;
-    Ok(Bought { left: figure, differs: earlier.differs, ..bought })
+    let bought = Bought { price, quantity: new.quantity, left };
+    Ok((bought, Some(Receipt { row, figure: left })))
 }
 
 /// The refusal of a purchase of an item without a fixed price.

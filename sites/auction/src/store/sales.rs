@@ -1,12 +1,11 @@
 //! Offering an item, and closing auctions that have ended.
 
-use super::forms::{self, Earlier, Form, Receipt};
-use super::items;
 use super::listing::count_change;
 use crate::schema::ITEM_COLUMNS;
 use tidegate_sitekit::Result;
 use tidegate_sitekit::database::{self, Database, Dialect, Transaction};
 use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::once::{self, Accepted, Form, Receipt};
 use tidegate_sitekit::record;
 use tidegate_sitekit::when::DAY;
 
@@ -58,48 +57,49 @@ pub struct Offered {
     pub quantity: i64,
     /// When the auction ends.
     pub end_date: i64,
-    /// The form was sent before, with other values.
-    pub differs: bool,
 }
+
+record!(Offered {
+    id,
+    name,
+    category,
+    initial_price,
+    reserve_price,
+    buy_now,
+    end_date;
+    quantity: 0
+});
+
+pub(crate) const BY_ID: &str =
+    "SELECT id, name, category, initial_price, reserve_price, buy_now, end_date
+     FROM items WHERE id = $1 UNION ALL
+     SELECT id, name, category, initial_price, reserve_price, buy_now, end_date
+     FROM old_items WHERE id = $1";
 
 /// Stores a new item. A form sent again is stored once.
 ///
 /// # Errors
 /// An error of the database; then nothing was changed.
-pub async fn offer(database: &Database, form: Form, new: &NewItem<'_>) -> Result<Offered> {
+pub async fn offer(
+    database: &Database,
+    form: Form,
+    new: &NewItem<'_>,
+) -> Result<Accepted<Offered>> {
     let mut transaction = database.begin().await?;
     let id = insert(&mut transaction, new).await?;
-    match forms::commit(transaction, form, Receipt { row: id, figure: new.quantity }).await? {
-        Some(earlier) => offered(database, earlier).await,
-        None => Ok(Offered {
-            id,
-            name: new.name.into(),
-            category: new.category,
-            initial_price: new.initial_price,
-            reserve_price: new.reserve_price,
-            buy_now: new.buy_now,
-            quantity: new.quantity,
-            end_date: new.end_date,
-            differs: false,
-        }),
-    }
-}
-
-/// The item that a form has stored.
-async fn offered(database: &Database, earlier: Earlier) -> Result<Offered> {
-    let Receipt { row, figure } = earlier.receipt;
-    let item = items::item(database, row).await?.ok_or(database::Error::NoRow)?;
-    Ok(Offered {
-        id: item.id,
-        name: item.name,
-        category: item.category,
-        initial_price: item.initial_price,
-        reserve_price: item.reserve_price,
-        buy_now: item.buy_now,
-        quantity: figure,
-        end_date: item.end_date,
-        differs: earlier.differs,
-    })
+    let offered = Offered {
+        id,
+        name: new.name.into(),
+        category: new.category,
+        initial_price: new.initial_price,
+        reserve_price: new.reserve_price,
+        buy_now: new.buy_now,
+        quantity: new.quantity,
+        end_date: new.end_date,
+    };
+    let offered = Ok((offered, Some(Receipt { row: id, figure: new.quantity })));
+    let again = |offered, quantity| Offered { quantity, ..offered };
+    once::accept(database, transaction, form, offered, BY_ID, again).await
 }
 
 async fn insert(transaction: &mut Transaction, new: &NewItem<'_>) -> Result<i64> {

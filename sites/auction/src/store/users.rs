@@ -1,7 +1,7 @@
 //! Accounts: profiles, registration, signing in.
 
-use super::forms::{self, Earlier, Form, Receipt};
-use tidegate_sitekit::database::{self, Database};
+use tidegate_sitekit::database::{Database, Transaction};
+use tidegate_sitekit::once::{self, Accepted, Form, Receipt};
 use tidegate_sitekit::record;
 use tidegate_sitekit::{Problem, Result};
 
@@ -69,11 +69,9 @@ pub struct Opened {
     pub email: String,
     /// Region.
     pub region: i64,
-    /// The form was sent before, with other values.
-    pub differs: bool,
 }
 
-record!(Opened { id, firstname, lastname, nickname, email, region; differs: false });
+record!(Opened { id, firstname, lastname, nickname, email, region });
 
 pub(crate) const OPENED: &str =
     "SELECT id, firstname, lastname, nickname, email, region FROM users WHERE id = $1";
@@ -105,8 +103,20 @@ pub async fn renew_password(database: &Database, id: i64, old: &str, new: &str) 
 ///
 /// # Errors
 /// The nickname is taken: an error of the client.
-pub async fn register(database: &Database, form: Form, new: &NewUser<'_>) -> Result<Opened> {
+pub async fn register(
+    database: &Database,
+    form: Form,
+    new: &NewUser<'_>,
+) -> Result<Accepted<Opened>> {
     let mut transaction = database.begin().await?;
+    let opened = store(&mut transaction, new).await;
+    once::accept(database, transaction, form, opened, OPENED, |opened, _| opened).await
+}
+
+async fn store(
+    transaction: &mut Transaction,
+    new: &NewUser<'_>,
+) -> Result<(Opened, Option<Receipt>)> {
     let sql = "INSERT INTO users (firstname, lastname, nickname, password, email, rating, balance,
                                   creation_date, region, nb_of_comments)
                VALUES ($1, $2, $3, $4, $5, 0, 0, $6, $7, 0)
@@ -120,30 +130,18 @@ pub async fn register(database: &Database, form: Form, new: &NewUser<'_>) -> Res
         new.creation_date.into(),
         new.region.into(),
     ];
-    let Some(id) = transaction.first::<i64>(sql, &values).await? else {
+    let id = transaction.first::<i64>(sql, &values).await?.ok_or_else(|| {
         let why = format!("Somebody else is called {} here.", new.nickname);
         let remedy = "Go back and choose another nickname.";
-        let refusal = Problem::new(409, "This nickname is taken", why, remedy);
-        let earlier = forms::refuse(transaction, form, refusal).await?;
-        return opened(database, earlier).await;
+        Problem::new(409, "This nickname is taken", why, remedy)
+    })?;
+    let opened = Opened {
+        id,
+        firstname: new.firstname.into(),
+        lastname: new.lastname.into(),
+        nickname: new.nickname.into(),
+        email: new.email.into(),
+        region: new.region,
     };
-    match forms::commit(transaction, form, Receipt { row: id, figure: 0 }).await? {
-        Some(earlier) => opened(database, earlier).await,
-        None => Ok(Opened {
-            id,
-            firstname: new.firstname.into(),
-            lastname: new.lastname.into(),
-            nickname: new.nickname.into(),
-            email: new.email.into(),
-            region: new.region,
-            differs: false,
-        }),
-    }
-}
-
-/// The account that a form has opened.
-async fn opened(database: &Database, earlier: Earlier) -> Result<Opened> {
-    let opened: Option<Opened> = database.first(OPENED, &[earlier.receipt.row.into()]).await?;
-    let opened = opened.ok_or(database::Error::NoRow)?;
-    Ok(Opened { differs: earlier.differs, ..opened })
+    Ok((opened, Some(Receipt { row: id, figure: 0 })))
 }

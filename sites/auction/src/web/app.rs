@@ -8,10 +8,10 @@ use axum::extract::{FromRequest, Request};
 use maud::Markup;
 
 use super::failure::{Failure, missing};
-use crate::store::forms::Form;
 use crate::store::users::{self, User};
 use tidegate_sitekit::database::Database;
 use tidegate_sitekit::login_limit::{LoginLimit, too_many};
+use tidegate_sitekit::once::Form;
 use tidegate_sitekit::password::{Hasher, PasswordCheck};
 use tidegate_sitekit::token::{Signer, TokenError};
 use tidegate_sitekit::web::form::Posted;
@@ -165,6 +165,18 @@ impl App {
             _ => Purpose::Register,
         };
         Ok(Issued { user, purpose, form: Form { expires, number, content: posted.content() } })
+    }
+
+    /// Who signed in for a submitted form that was issued for this purpose, and the form.
+    ///
+    /// # Errors
+    /// Those of [`issued`](Self::issued); it was issued for another purpose.
+    pub fn issued_for(&self, purpose: Purpose, posted: &Posted) -> Result<(i64, Form)> {
+        let issued = self.issued(posted)?;
+        if issued.purpose != purpose {
+            return Err(refused("It was handed out for something else.").into());
+        }
+        Ok((issued.user, issued.form))
     }
 
     /// The person of this id.

@@ -13,6 +13,7 @@ use super::search::id;
 use crate::store::bids::{self, NewBid, Outcome, ended};
 use crate::store::items::Item;
 use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::once::Accepted;
 use tidegate_sitekit::web::form::Posted;
 use tidegate_sitekit::when::{self, Moment};
 use tidegate_sitekit::{Problem, Result};
@@ -137,12 +138,13 @@ pub async fn store(
     form.done()?;
     let date = when::now();
     let new = NewBid { user, item, quantity, bid, max_bid, date };
-    let Outcome::Leads(placed) = bids::place(&app.database, sent, new).await? else {
+    let Accepted { answer, differs } = bids::place(&app.database, sent, new).await?;
+    let Outcome::Leads(placed) = answer else {
         return Ok(outbid(&app, &text, new).await?);
     };
     let above = format!("/items/{item}");
     let body = html! {
-        (sent_before(placed.differs))
+        (sent_before(differs))
         p.notice.good role="status" { "Your bid of " (placed.bid) " is stored, and it is the highest." }
         dl {
             dt { "Your bid" } dd { (placed.bid) " for " (placed.quantity) }

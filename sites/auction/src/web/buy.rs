@@ -3,7 +3,7 @@
 use axum::extract::{Path, State};
 use maud::html;
 
-use super::app::{App, Issued, Purpose, refused};
+use super::app::{App, Purpose};
 use super::bid::{find_active, own_item};
 use super::failure::Failure;
 use super::field;
@@ -14,6 +14,7 @@ use crate::store::items::Item;
 use crate::store::purchases::{self, NewPurchase, no_fixed_price};
 use tidegate_sitekit::Result;
 use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::once::Accepted;
 use tidegate_sitekit::web::form::Posted;
 use tidegate_sitekit::when;
 
@@ -74,18 +75,15 @@ pub async fn store(
     posted: Posted,
 ) -> Result<Page, Failure> {
     let item = id(&text, "item")?;
-    let Issued { user, purpose, form: sent } = app.issued(&posted)?;
-    if purpose != (Purpose::Buy { item }) {
-        return Err(refused("It was handed out for something else.").into());
-    }
+    let (user, sent) = app.issued_for(Purpose::Buy { item }, &posted)?;
     let mut form = posted.check();
     let quantity = form.number("quantity", "Quantity", 1..=1_000_000);
     form.done()?;
     let new = NewPurchase { user, item, quantity, date: when::now() };
-    let bought = purchases::buy(&app.database, sent, new).await?;
+    let Accepted { answer: bought, differs } = purchases::buy(&app.database, sent, new).await?;
     let above = format!("/items/{item}");
     let body = html! {
-        (sent_before(bought.differs))
+        (sent_before(differs))
         p.notice.good role="status" { "It is yours. The seller has been told and will write to you." }
         dl {
             dt { "Price" } dd { (bought.price) " each" }

@@ -3,12 +3,13 @@
 use axum::extract::State;
 use maud::html;
 
-use super::app::{App, Issued, Purpose, refused};
+use super::app::{App, Purpose};
 use super::failure::Failure;
 use super::field;
 use super::layout::{Crumb, Page, sent_before};
 use crate::catalogue::{REGION_COUNT, REGIONS, region_name};
 use crate::store::users::{self, NewUser};
+use tidegate_sitekit::once::Accepted;
 use tidegate_sitekit::web::form::Posted;
 use tidegate_sitekit::when;
 
@@ -39,9 +40,7 @@ pub async fn form(State(app): State<App>) -> Page {
 
 /// POST /register: RegisterUser
 pub async fn register(State(app): State<App>, posted: Posted) -> Result<Page, Failure> {
-    let Issued { purpose: Purpose::Register, form: sent, .. } = app.issued(&posted)? else {
-        return Err(refused("It was handed out for something else.").into());
-    };
+    let (_, sent) = app.issued_for(Purpose::Register, &posted)?;
     let mut form = posted.check();
     let firstname = form.text("firstname", "First name", 1..=20);
     let lastname = form.text("lastname", "Last name", 1..=20);
@@ -66,9 +65,9 @@ pub async fn register(State(app): State<App>, posted: Posted) -> Result<Page, Fa
     let creation_date = when::now();
     let new =
         NewUser { firstname, lastname, nickname, password: &hash, email, region, creation_date };
-    let opened = users::register(&app.database, sent, &new).await?;
+    let Accepted { answer: opened, differs } = users::register(&app.database, sent, &new).await?;
     let body = html! {
-        (sent_before(opened.differs))
+        (sent_before(differs))
         p.notice.good role="status" { "Welcome, " (opened.firstname) ". Your account is open." }
         dl {
             dt { "Nickname" } dd { a href={ "/users/" (opened.id) } { (opened.nickname) } }

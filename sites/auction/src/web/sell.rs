@@ -3,14 +3,14 @@
 use axum::extract::State;
 use maud::html;
 
-use super::app::{App, Issued, Purpose, refused};
+use super::app::{App, Purpose};
 use super::failure::Failure;
 use super::layout::{Crumb, Page, sent_before};
 use super::{field, picture};
 use crate::catalogue::{CATEGORIES, CATEGORY_COUNT, category_name};
 use crate::store::sales::{self, NewItem};
-use tidegate_sitekit::Result;
 use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::once::Accepted;
 use tidegate_sitekit::web::form::Posted;
 use tidegate_sitekit::when::{self, DAY, Moment};
 
@@ -61,16 +61,9 @@ pub async fn categories(State(app): State<App>, posted: Posted) -> Result<Page, 
     Ok(Page::new("Choose a category", &crumbs("Category"), body))
 }
 
-fn issued(app: &App, posted: &Posted) -> Result<Issued> {
-    match app.issued(posted)? {
-        issued @ Issued { purpose: Purpose::Sell, .. } => Ok(issued),
-        _ => Err(refused("It was handed out for something else.").into()),
-    }
-}
-
 /// POST /sell/form: SellItemForm
 pub async fn form(State(app): State<App>, posted: Posted) -> Result<Page, Failure> {
-    let seller = issued(&app, &posted)?.user;
+    let (seller, _) = app.issued_for(Purpose::Sell, &posted)?;
     let mut form = posted.check();
     let category = form.number("category", "Category", 1..=CATEGORY_COUNT);
     form.done()?;
@@ -103,7 +96,7 @@ pub async fn form(State(app): State<App>, posted: Posted) -> Result<Page, Failur
 
 /// POST /items: RegisterItem
 pub async fn register(State(app): State<App>, posted: Posted) -> Result<Page, Failure> {
-    let Issued { user: seller, form: sent, .. } = issued(&app, &posted)?;
+    let (seller, sent) = app.issued_for(Purpose::Sell, &posted)?;
     let mut form = posted.check();
     let category = form.number("category", "Category", 1..=CATEGORY_COUNT);
     let name = form.text("name", "Name", 3..=100);
@@ -137,11 +130,11 @@ pub async fn register(State(app): State<App>, posted: Posted) -> Result<Page, Fa
         end_date: start_date + days * DAY,
         relist: 0,
     };
-    let offered = sales::offer(&app.database, sent, &new).await?;
+    let Accepted { answer: offered, differs } = sales::offer(&app.database, sent, &new).await?;
     let address = format!("/items/{}", offered.id);
     let category = offered.category;
     let body = html! {
-        (sent_before(offered.differs))
+        (sent_before(differs))
         p.notice.good role="status" { (offered.name) " is listed." }
         dl {
             dt { "Item" } dd { a href=(address) { (offered.name) } }

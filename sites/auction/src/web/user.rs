@@ -3,7 +3,7 @@
 use axum::extract::{Path, Query, State};
 use maud::{Markup, html};
 
-use super::app::{App, Issued, Purpose, refused};
+use super::app::{App, Purpose};
 use super::failure::{Failure, missing};
 use super::layout::{Crumb, Page, count, pager, prose, rating, sent_before};
 use super::search::{PageQuery, id};
@@ -13,6 +13,7 @@ use crate::store::comments::{self, COMMENTS_PAGE, Comment, NewComment};
 use crate::store::items::{self, Item};
 use crate::store::pages;
 use crate::store::users::User;
+use tidegate_sitekit::once::Accepted;
 use tidegate_sitekit::web::form::Posted;
 use tidegate_sitekit::when::{self, Moment};
 use tidegate_sitekit::{Problem, Result};
@@ -155,12 +156,9 @@ pub async fn store_comment(
     posted: Posted,
 ) -> Result<Page, Failure> {
     let to = id(&text, "person")?;
-    let Issued { user: from, purpose, form: sent } = app.issued(&posted)?;
     let mut form = posted.check();
     let item = form.number("item", "Item", 1..=i64::MAX);
-    if purpose != (Purpose::Comment { to, item }) {
-        return Err(refused("It was handed out for something else.").into());
-    }
+    let (from, sent) = app.issued_for(Purpose::Comment { to, item }, &posted)?;
     let rating = form.number("rating", "Rating", -5..=5);
     form.require("rating", RATINGS.iter().any(|(known, _)| *known == rating), || {
         "Rating: must be one of −5, −3, 0, 3 and 5.".into()
@@ -169,11 +167,11 @@ pub async fn store_comment(
     form.done()?;
     let date = when::now();
     let new = NewComment { from, to, item, rating, comment, date };
-    let added = comments::add(&app.database, sent, new).await?;
+    let Accepted { answer: added, differs } = comments::add(&app.database, sent, new).await?;
     let nickname = &added.nickname;
     let above = format!("/users/{to}");
     let body = html! {
-        (sent_before(added.differs))
+        (sent_before(differs))
         p.notice.good role="status" { "Your comment on " (nickname) " has been stored." }
         article.comment {
             header { (self::rating(added.rating)) span { (Moment(added.date)) } }

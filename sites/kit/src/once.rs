@@ -10,14 +10,25 @@
 //! A number is kept until its form has expired, so the table holds the forms of
 //! one lifetime and no more. Its key begins with the expiry: new rows are
 //! neighbours, and those that have expired are the first.
+//!
+//! A site whose customers give a name to what they send needs no such table: the name is a
+//! unique column of what is stored. [`Replay`](crate::replay::Replay) accepts messages once that
+//! store nothing.
 
-use tidegate_sitekit::database::{Database, Transaction};
-use tidegate_sitekit::record;
-use tidegate_sitekit::{Error, Result};
+use crate::database::{self, Database, Record, Transaction};
+use crate::{Error, Result, record};
 
 /// How long a number is kept after its form has expired, seconds: the clocks of
 /// two processes on one database may differ.
 const MARGIN: i64 = 60;
+
+/// Creates the table: a text for [`tables::create`](crate::database::tables::create).
+pub const TABLE: &str = "
+CREATE TABLE used_forms (
+    expires {int} NOT NULL, number {int} NOT NULL, stored {int} NOT NULL, figure {int} NOT NULL,
+    content {int} NOT NULL, PRIMARY KEY (expires, number)
+){by_key};
+";
 
 /// A form as it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,12 +50,12 @@ pub struct Receipt {
     pub figure: i64,
 }
 
-/// The first use of a form that was sent again.
+/// The answer to a form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Earlier {
-    /// What it stored.
-    pub receipt: Receipt,
-    /// It was sent with other values than now.
+pub struct Accepted<T> {
+    /// What was stored, now or when the form was sent before.
+    pub answer: T,
+    /// The form was sent before, with other values.
     pub differs: bool,
 }
 
@@ -59,57 +70,50 @@ record!(Used { receipt, content });
 const USE: &str = "INSERT INTO used_forms (expires, number, stored, figure, content)
      VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING RETURNING stored";
 
-pub(crate) const USED: &str =
+/// The first use of a form.
+pub const USED: &str =
     "SELECT stored, figure, content FROM used_forms WHERE expires = $1 AND number = $2";
 
-pub(crate) const EXPIRED: &str = "SELECT number FROM used_forms WHERE expires <= $1 LIMIT 1";
+/// A form that has expired.
+pub const EXPIRED: &str = "SELECT number FROM used_forms WHERE expires <= $1 LIMIT 1";
 
-/// Commits a transaction as the one of its form; `receipt` is what it has stored.
-/// If the form was used before, rolls back and returns the first use.
+/// Ends the transaction of a form, which has done this `work`: an answer with the receipt of
+/// what was stored, or without one if nothing was. If the form was used before, all is rolled
+/// back, and the answer is that of the first use: `again` makes it of the row that `by_row`
+/// reads by its id, and of the receipt's figure.
 ///
 /// # Errors
-/// An error of the database; then nothing was changed.
-pub async fn commit(
+/// The refusal of a form that was not used before; an error of the database. Nothing was
+/// changed then.
+pub async fn accept<T, R: Record>(
+    database: &Database,
     mut transaction: Transaction,
     form: Form,
-    receipt: Receipt,
-) -> Result<Option<Earlier>> {
-    let values = [
-        form.expires.into(),
-        form.number.into(),
-        receipt.row.into(),
-        receipt.figure.into(),
-        form.content.into(),
-    ];
-    if transaction.first::<i64>(USE, &values).await?.is_none() {
-        return undo(transaction, form).await;
-    }
-    transaction.commit().await?;
-    Ok(None)
-}
-
-/// Rolls back a transaction that stores nothing, and returns the first use of
-/// its form if there was one.
-///
-/// # Errors
-/// An error of the database.
-pub async fn undo(mut transaction: Transaction, form: Form) -> Result<Option<Earlier>> {
+    work: Result<(T, Option<Receipt>)>,
+    by_row: &'static str,
+    again: impl FnOnce(R, i64) -> T,
+) -> Result<Accepted<T>> {
+    let answer = match work {
+        Ok((answer, Some(Receipt { row, figure }))) => {
+            let values = [form.expires, form.number, row, figure, form.content].map(Into::into);
+            if transaction.first::<i64>(USE, &values).await?.is_some() {
+                transaction.commit().await?;
+                return Ok(Accepted { answer, differs: false });
+            }
+            Ok(answer)
+        }
+        Ok((answer, None)) => Ok(answer),
+        Err(Error::Client(refusal)) => Err(refusal.into()),
+        Err(error) => return Err(error),
+    };
     let used: Option<Used> =
         transaction.first(USED, &[form.expires.into(), form.number.into()]).await?;
     transaction.rollback().await?;
-    Ok(used.map(|used| Earlier { receipt: used.receipt, differs: used.content != form.content }))
-}
-
-/// The same for a transaction that is refused.
-///
-/// # Errors
-/// `refusal`, if the form was not used before; an error of the database.
-pub async fn refuse(
-    transaction: Transaction,
-    form: Form,
-    refusal: impl Into<Error>,
-) -> Result<Earlier> {
-    undo(transaction, form).await?.ok_or_else(|| refusal.into())
+    let Some(Used { receipt, content }) = used else {
+        return answer.map(|answer| Accepted { answer, differs: false });
+    };
+    let row = database.first(by_row, &[receipt.row.into()]).await?.ok_or(database::Error::NoRow)?;
+    Ok(Accepted { answer: again(row, receipt.figure), differs: content != form.content })
 }
 
 /// Forgets the forms that have expired.
