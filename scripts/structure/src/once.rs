@@ -37,7 +37,7 @@ pub const CONCEPTS: &[Concept] = &[
             ),
             ("crates/cli/src/load/otlp/collector.rs", "exports metrics, over TLS with any root"),
             ("sites/kit/src/link/", "links between the tiers of a site"),
-            ("sites/card/src/http.rs", "webhooks, and the merchants' side"),
+            ("sites/kit/src/client.rs", "calls of a site to other services"),
         ],
         remedy: "use the one in crates/lab, or in sites/kit for a site",
     },

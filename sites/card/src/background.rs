@@ -6,11 +6,11 @@ use tidegate_sitekit::log_once;
 use tokio::time::{Instant, sleep};
 
 use crate::app::{App, ms};
-use crate::http::Http;
 use crate::operations::change_by_themselves;
 use crate::store::{deliveries, merchants};
 use crate::webhooks::deliver;
 use tidegate_sitekit::Result;
+use tidegate_sitekit::client::Http;
 
 /// How often payments that are due are looked for, at least: another process may have made
 /// one.

@@ -21,7 +21,6 @@ mod checkout;
 pub mod client;
 mod clock;
 mod details;
-mod http;
 mod issuer;
 mod keys;
 mod merchants;

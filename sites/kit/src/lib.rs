@@ -8,6 +8,7 @@
 //! between the tiers of a site. It names no site.
 
 pub mod backoff;
+pub mod client;
 pub mod database;
 mod error;
 pub mod link;
@@ -23,6 +24,7 @@ pub mod random;
 pub mod replay;
 pub mod self_signed;
 pub mod server;
+pub mod session;
 pub mod throttle;
 pub mod tls;
 pub mod token;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 use tidegate_sitekit::log_once;
 
 use axum::Router;
@@ -14,20 +13,18 @@ use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, HOST};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use crate::channel::Channel;
 use crate::message::now_ms;
 use crate::refused::Refused;
 use crate::wire::{Scene, only};
 use tidegate_sitekit::Result;
+use tidegate_sitekit::web::body::{self, Unread};
 
 /// Path of the messages.
 pub const PATH: &str = "/messages";
 /// What a sender of a refused message gets, whatever the reason.
 pub(super) const REFUSAL: &str = "refused\n";
-/// Deadline for the body of a message.
-const BODY_DEADLINE: Duration = Duration::from_secs(10);
 
 /// How many messages were answered, and refused by reason.
 #[derive(Debug, Default)]
@@ -114,10 +111,8 @@ async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result<Bytes, Ref
     if announced.is_some_and(|length: u64| length > most as u64) {
         return Err(Refused::TooLarge);
     }
-    let collected = Limited::new(body, most).collect();
-    match tokio::time::timeout(BODY_DEADLINE, collected).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Refused::TooLarge),
-        Ok(Err(_)) | Err(_) => Err(Refused::Incomplete),
-    }
+    body::collect(body, most).await.map_err(|why| match why {
+        Unread::TooLong => Refused::TooLarge,
+        Unread::BrokenOff | Unread::TooSlow => Refused::Incomplete,
+    })
 }

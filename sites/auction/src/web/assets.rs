@@ -1,7 +1,5 @@
 //! The style sheet and the logo.
 
-use std::sync::LazyLock;
-
 use tidegate_sitekit::web::asset::Asset;
 
 /// The style sheet.
@@ -11,8 +9,3 @@ pub const STYLE: Asset =
 /// The logo, also the icon of the site.
 pub const LOGO: Asset =
     Asset { path: "logo.svg", kind: "image/svg+xml", text: include_str!("logo.svg") };
-
-/// The URL of the style sheet.
-pub static STYLE_URL: LazyLock<String> = LazyLock::new(|| STYLE.url());
-/// The URL of the logo.
-pub static LOGO_URL: LazyLock<String> = LazyLock::new(|| LOGO.url());

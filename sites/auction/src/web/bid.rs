@@ -8,13 +8,15 @@ use super::app::{App, Issued, Purpose, refused};
 use super::failure::Failure;
 use super::field;
 use super::item::{find, summary};
-use super::layout::{Crumb, Page, count, sent_before};
+use super::layout::{self, Crumb, count, sent_before};
 use super::search::id;
 use crate::store::bids::{self, NewBid, Outcome, ended};
 use crate::store::items::Item;
 use tidegate_sitekit::money::Cents;
 use tidegate_sitekit::once::Accepted;
+use tidegate_sitekit::web::field::hidden;
 use tidegate_sitekit::web::form::Posted;
+use tidegate_sitekit::web::page::Page;
 use tidegate_sitekit::when::{self, Moment};
 use tidegate_sitekit::{Problem, Result};
 
@@ -53,7 +55,7 @@ pub async fn sign_in(State(app): State<App>, Path(text): Path<String>) -> Result
         }
         p.aside { "No account yet? " a href="/register" { "Open one" } ": it takes a minute." }
     };
-    Ok(Page::new("Sign in to bid", &crumbs(&above, &item), body))
+    Ok(layout::page("Sign in to bid", &crumbs(&above, &item), body))
 }
 
 /// POST /items/{item}/bid: PutBid
@@ -79,7 +81,7 @@ pub async fn form(
             a href={ "/users/" (item.seller) "/comment?item=" (item.id) } { "comment on the seller" } "."
         }
     };
-    Ok(Page::new("Place your bid", &crumbs(&above, &item), body))
+    Ok(layout::page("Place your bid", &crumbs(&above, &item), body))
 }
 
 /// The form of a bid, filled with these values as far as the item allows them.
@@ -89,7 +91,7 @@ fn fields(app: &App, bidder: i64, item: &Item, bid: Cents, limit: Cents, quantit
     let (bid, limit) = (bid.max(least), limit.max(least));
     html! {
         form.panel method="post" action={ "/items/" (item.id) "/bids" } {
-            (field::hidden("auth", token))
+            (hidden("auth", token))
             (field::money_of("Your bid", "bid", least, bid, &format!("At least {least}")))
             (field::money_of("Your limit", "max_bid", least, limit, "Noted with the bid; at least as much"))
             (field::number("Quantity", "quantity", 1, item.quantity, quantity.min(item.quantity)))
@@ -111,7 +113,8 @@ async fn outbid(app: &App, text: &str, new: NewBid) -> Result<Page> {
         (summary(&item))
         (fields(app, new.user, &item, new.bid, new.max_bid, new.quantity))
     };
-    Ok(Page::new("You have been outbid", &crumbs(&above, &item), body).status(StatusCode::CONFLICT))
+    Ok(layout::page("You have been outbid", &crumbs(&above, &item), body)
+        .status(StatusCode::CONFLICT))
 }
 
 /// POST /items/{item}/bids: StoreBid
@@ -158,7 +161,7 @@ pub async fn store(
             a href="/me" { "My auctions" }
         }
     };
-    Ok(Page::new(
+    Ok(layout::page(
         "You lead",
         &[
             Crumb::Above("/browse", "Browse"),

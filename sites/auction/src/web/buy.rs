@@ -8,14 +8,16 @@ use super::bid::{find_active, own_item};
 use super::failure::Failure;
 use super::field;
 use super::item::summary;
-use super::layout::{Crumb, Page, sent_before};
+use super::layout::{self, Crumb, sent_before};
 use super::search::id;
 use crate::store::items::Item;
 use crate::store::purchases::{self, NewPurchase, no_fixed_price};
 use tidegate_sitekit::Result;
 use tidegate_sitekit::money::Cents;
 use tidegate_sitekit::once::Accepted;
+use tidegate_sitekit::web::field::hidden;
 use tidegate_sitekit::web::form::Posted;
+use tidegate_sitekit::web::page::Page;
 use tidegate_sitekit::when;
 
 async fn offer(app: &App, text: &str) -> Result<(Item, Cents)> {
@@ -40,7 +42,7 @@ pub async fn sign_in(State(app): State<App>, Path(text): Path<String>) -> Result
         }
         p.aside { "No account yet? " a href="/register" { "Open one" } ": it takes a minute." }
     };
-    Ok(Page::new("Sign in to buy", &crumbs(&above, &item), body))
+    Ok(layout::page("Sign in to buy", &crumbs(&above, &item), body))
 }
 
 /// POST /items/{item}/buy: BuyNow
@@ -58,14 +60,14 @@ pub async fn form(
     let body = html! {
         (summary(&item))
         form.panel method="post" action={ (above) "/purchases" } {
-            (field::hidden("auth", app.token(buyer.id, Purpose::Buy { item: item.id })))
+            (hidden("auth", app.token(buyer.id, Purpose::Buy { item: item.id })))
             p { "One costs " strong { (price) } "; " (item.quantity) " left." }
             (field::number("Quantity", "quantity", 1, item.quantity, 1))
             button type="submit" { "Buy now" }
         }
         p.aside { "You buy as " strong { (buyer.nickname) } ". The purchase is binding and takes effect at once." }
     };
-    Ok(Page::new("Confirm your purchase", &crumbs(&above, &item), body))
+    Ok(layout::page("Confirm your purchase", &crumbs(&above, &item), body))
 }
 
 /// POST /items/{item}/purchases: StoreBuyNow
@@ -99,5 +101,5 @@ pub async fn store(
     };
     let crumbs =
         [Crumb::Above("/browse", "Browse"), Crumb::Above(&above, "Item"), Crumb::Here("Bought")];
-    Ok(Page::new("Thank you for your purchase", &crumbs, body))
+    Ok(layout::page("Thank you for your purchase", &crumbs, body))
 }

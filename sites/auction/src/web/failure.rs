@@ -5,7 +5,7 @@ use tidegate_sitekit::log_once;
 use axum::response::{IntoResponse, Response};
 use maud::html;
 
-use super::layout::{Crumb, Page};
+use super::layout::{self, Crumb};
 use tidegate_sitekit::{Error, Problem};
 
 /// An error as a response.
@@ -59,6 +59,6 @@ impl IntoResponse for Failure {
                 p.actions { a.button href="/" { "To the home page" } " " a href="/browse" { "Browse the auctions" } }
             }
         };
-        problem.answer(Page::new(&problem.what, &[Crumb::Here("Not possible")], body))
+        problem.answer(layout::page(&problem.what, &[Crumb::Here("Not possible")], body))
     }
 }

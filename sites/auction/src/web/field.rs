@@ -112,8 +112,3 @@ pub fn select<'a>(
         }
     }
 }
-
-/// A hidden field.
-pub fn hidden(name: &str, value: impl maud::Render) -> Markup {
-    html! { input type="hidden" name=(name) value=(value); }
-}

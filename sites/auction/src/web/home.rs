@@ -5,13 +5,14 @@ use maud::{Markup, html};
 
 use super::app::App;
 use super::failure::Failure;
-use super::layout::{Crumb, Page};
+use super::layout::{self, Crumb};
 use super::picture;
 use super::search::cards;
 use crate::catalogue::CATEGORIES;
 use crate::store::bids::INCREMENT;
 use crate::store::listing;
 use tidegate_sitekit::Result;
+use tidegate_sitekit::web::page::Page;
 use tidegate_sitekit::when;
 
 /// Longest age of the home page's items, seconds.
@@ -50,7 +51,7 @@ pub async fn home(State(app): State<App>) -> Result<Page, Failure> {
             p.more { a href="/categories" { "All 20 categories →" } }
         }
     };
-    Ok(Page::bare("Auctions by the water", &[], body))
+    Ok(layout::bare("Auctions by the water", &[], body))
 }
 
 /// The items that end first. They are the same for every visitor, so they are
@@ -102,5 +103,5 @@ pub async fn browse() -> Page {
             }
         }
     };
-    Page::new("Browse", &[Crumb::Here("Browse")], body)
+    layout::page("Browse", &[Crumb::Here("Browse")], body)
 }

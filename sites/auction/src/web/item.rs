@@ -5,13 +5,14 @@ use maud::{Markup, html};
 
 use super::app::App;
 use super::failure::{Failure, missing};
-use super::layout::{Crumb, Page, count, pager, prose, range, rating};
+use super::layout::{self, Crumb, count, pager, prose, range, rating};
 use super::picture;
 use super::search::{PageQuery, id};
 use crate::catalogue::{category_name, region_name};
 use crate::store::items::{self, Item};
 use crate::store::{PAGE, bids, pages};
 use tidegate_sitekit::Result;
+use tidegate_sitekit::web::page::Page;
 use tidegate_sitekit::when::{self, Left, Moment};
 
 /// The item that an address names.
@@ -59,7 +60,7 @@ pub async fn view(State(app): State<App>, Path(text): Path<String>) -> Result<Pa
         Crumb::Above(&above, category),
         Crumb::Here(&item.name),
     ];
-    Ok(Page::bare(&item.name, &crumbs, body))
+    Ok(layout::bare(&item.name, &crumbs, body))
 }
 
 fn actions(item: &Item) -> Markup {
@@ -115,7 +116,7 @@ pub async fn history(
         Crumb::Above(&above, &item.name),
         Crumb::Here("Bids"),
     ];
-    Ok(Page::new(&format!("Bids on {}", item.name), &crumbs, body))
+    Ok(layout::page(&format!("Bids on {}", item.name), &crumbs, body))
 }
 
 /// An item in one line, for pages with another subject.

@@ -7,11 +7,12 @@ use url::form_urlencoded;
 use super::app::App;
 use super::failure::Failure;
 use super::field;
-use super::layout::{Crumb, Page, pager, range};
+use super::layout::{self, Crumb, pager, range};
 use super::search::{PageQuery, cards, category, region};
 use crate::catalogue::{CATEGORIES, REGIONS};
 use crate::store::keywords::{self, MOST, Search};
 use crate::store::{PAGE, pages};
+use tidegate_sitekit::web::page::Page;
 use tidegate_sitekit::when;
 use tidegate_sitekit::{Problem, Result};
 
@@ -96,7 +97,7 @@ pub async fn results(State(app): State<App>, RawQuery(query): RawQuery) -> Resul
         ),
     };
     let body = html! { (asked.form()) (found) };
-    Ok(Page::new(&title, &[Crumb::Above("/browse", "Browse"), Crumb::Here("Search")], body))
+    Ok(layout::page(&title, &[Crumb::Above("/browse", "Browse"), Crumb::Here("Search")], body))
 }
 
 async fn found(app: &App, asked: &Asked, search: Search) -> Result<Markup> {

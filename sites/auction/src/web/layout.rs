@@ -1,115 +1,70 @@
 //! The frame of every page, and small elements that pages share.
 
-use axum::http::StatusCode;
-use axum::http::header::{self, HeaderName, HeaderValue};
-use axum::response::{IntoResponse, Response};
-use maud::{DOCTYPE, Markup, Render, html};
+use std::sync::LazyLock;
+
+use maud::{Markup, Render, html};
 
 use super::assets;
 use crate::store::PAGE;
-use tidegate_sitekit::web::page::headers;
+use tidegate_sitekit::web::page::{Frame, Look, Page};
 
 /// Name of the site.
 pub const BRAND: &str = "Slipway";
 
-/// No script at all, styles and pictures from here, forms to here, no frames.
-const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; \
-                      base-uri 'none'; frame-ancestors 'none'";
+static LOOK: LazyLock<Look> = LazyLock::new(|| Look {
+    brand: BRAND,
+    style: assets::STYLE.url(),
+    logo: Some(assets::LOGO.url()),
+    // No script at all, styles and pictures from here, forms to here, no frames.
+    policy: "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; \
+             base-uri 'none'; frame-ancestors 'none'",
+    cache: "private, no-cache",
+});
 
-/// Headers of every page.
-const HEADERS: [(HeaderName, HeaderValue); 5] = headers("same-origin", "private, no-cache");
-
-/// A page as a response.
-pub struct Page {
-    status: StatusCode,
-    text: String,
+/// A page with a heading below its breadcrumbs.
+pub fn page(title: &str, crumbs: &[Crumb<'_>], body: Markup) -> Page {
+    bare(title, crumbs, html! { h1 { (title) } (body) })
 }
 
-impl Page {
-    /// A page with a heading below its breadcrumbs.
-    pub fn new(title: &str, crumbs: &[Crumb<'_>], body: Markup) -> Self {
-        let heading = html! { h1 { (title) } };
-        Self::with_heading(title, crumbs, &heading, &body)
-    }
-
-    /// A page with a heading of its own.
-    pub fn bare(title: &str, crumbs: &[Crumb<'_>], body: Markup) -> Self {
-        Self::with_heading(title, crumbs, &Markup::default(), &body)
-    }
-
-    fn with_heading(title: &str, crumbs: &[Crumb<'_>], heading: &Markup, body: &Markup) -> Self {
-        let markup = html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    meta name="color-scheme" content="light dark";
-                    title { (title) " – " (BRAND) }
-                    link rel="stylesheet" href=(*assets::STYLE_URL);
-                    link rel="icon" type="image/svg+xml" href=(*assets::LOGO_URL);
-                }
-                body {
-                    a.skip href="#main" { "Skip to the content" }
-                    header.top {
-                        a.brand href="/" {
-                            img src=(*assets::LOGO_URL) width="32" height="32" alt="";
-                            (BRAND)
-                        }
-                        form.find method="get" action="/search" role="search" aria-label="Search" {
-                            input type="search" name="q" maxlength="100" aria-label="Search the auctions" placeholder="Search the auctions";
-                            button type="submit" { "Search" }
-                        }
-                        nav aria-label="Main" {
-                            a href="/browse" { "Browse" }
-                            a href="/categories" { "Categories" }
-                            a href="/regions" { "Regions" }
-                            a href="/sell" { "Sell" }
-                            a href="/me" { "My auctions" }
-                            a.cta href="/register" { "Register" }
-                        }
-                    }
-                    main #main {
-                        @if !crumbs.is_empty() {
-                            nav.crumbs aria-label="You are here" {
-                                a href="/" { "Home" }
-                                @for crumb in crumbs { (crumb) }
-                            }
-                        }
-                        (heading)
-                        (body)
-                    }
-                    footer.bottom {
-                        p {
-                            strong { (BRAND) } " is a small auction house by the water: things with a past, "
-                            "offered by people for people, in 62 harbours and cities."
-                        }
-                        p {
-                            a href="/categories" { "All categories" } " · "
-                            a href="/regions" { "By region" } " · "
-                            a href="/sell" { "Sell an item" } " · "
-                            a href="/register" { "Open an account" }
-                        }
-                        p.fine { "Bids are binding. Prices are in US dollars, times in UTC." }
-                    }
-                }
+/// A page with a heading of its own.
+pub fn bare(title: &str, crumbs: &[Crumb<'_>], body: Markup) -> Page {
+    let header = html! {
+        form.find method="get" action="/search" role="search" aria-label="Search" {
+            input type="search" name="q" maxlength="100" aria-label="Search the auctions" placeholder="Search the auctions";
+            button type="submit" { "Search" }
+        }
+        nav aria-label="Main" {
+            a href="/browse" { "Browse" }
+            a href="/categories" { "Categories" }
+            a href="/regions" { "Regions" }
+            a href="/sell" { "Sell" }
+            a href="/me" { "My auctions" }
+            a.cta href="/register" { "Register" }
+        }
+    };
+    let content = html! {
+        @if !crumbs.is_empty() {
+            nav.crumbs aria-label="You are here" {
+                a href="/" { "Home" }
+                @for crumb in crumbs { (crumb) }
             }
-        };
-        Self { status: StatusCode::OK, text: markup.into_string() }
-    }
-
-    /// The same page with another status.
-    pub fn status(mut self, status: StatusCode) -> Self {
-        self.status = status;
-        self
-    }
-}
-
-impl IntoResponse for Page {
-    fn into_response(self) -> Response {
-        let policy = (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
-        (self.status, HEADERS, [policy], self.text).into_response()
-    }
+        }
+        (body)
+    };
+    let footer = html! {
+        p {
+            strong { (BRAND) } " is a small auction house by the water: things with a past, "
+            "offered by people for people, in 62 harbours and cities."
+        }
+        p {
+            a href="/categories" { "All categories" } " · "
+            a href="/regions" { "By region" } " · "
+            a href="/sell" { "Sell an item" } " · "
+            a href="/register" { "Open an account" }
+        }
+        p.fine { "Bids are binding. Prices are in US dollars, times in UTC." }
+    };
+    LOOK.page(title, Frame { home: "/", script: None, header, footer }, &content)
 }
 
 /// A step of the way from the home page; the last one is where the reader is.

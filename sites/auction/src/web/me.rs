@@ -6,12 +6,13 @@ use maud::{Markup, html};
 use super::app::App;
 use super::failure::Failure;
 use super::home::shelf;
-use super::layout::{Crumb, Page};
+use super::layout::{self, Crumb};
 use super::{field, user};
 use crate::store::comments;
 use crate::store::mine::{self, Line};
 use tidegate_sitekit::money::Cents;
 use tidegate_sitekit::web::form::Posted;
+use tidegate_sitekit::web::page::Page;
 use tidegate_sitekit::when::{self, Left, Moment};
 
 /// Most comments on the page.
@@ -32,7 +33,7 @@ pub async fn sign_in() -> Page {
             }
         }
     };
-    Page::new("My auctions", &[Crumb::Here("My auctions")], body)
+    layout::page("My auctions", &[Crumb::Here("My auctions")], body)
 }
 
 /// POST /me: AboutMe
@@ -71,7 +72,7 @@ pub async fn view(State(app): State<App>, posted: Posted) -> Result<Page, Failur
         p.actions { a.button href="/browse" { "Browse the auctions" } " " a.button.quiet href="/sell" { "Sell something" } }
     };
     let crumbs = [Crumb::Above("/me", "My auctions"), Crumb::Here(&me.nickname)];
-    Ok(Page::new(&format!("Hello, {}", me.nickname), &crumbs, body))
+    Ok(layout::page(&format!("Hello, {}", me.nickname), &crumbs, body))
 }
 
 fn table(

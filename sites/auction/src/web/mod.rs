@@ -19,9 +19,6 @@ mod static_files;
 mod user;
 
 use axum::Router;
-use axum::extract::Request;
-use axum::middleware::{Next, from_fn};
-use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 
 pub use app::{App, State};
@@ -30,7 +27,7 @@ use tidegate_sitekit::web::origin;
 
 /// The whole site.
 pub fn router(app: App) -> Router {
-    Router::new()
+    let pages = Router::new()
         .route("/", get(home::home))
         .route("/browse", get(home::browse))
         .route("/categories", get(search::categories))
@@ -57,16 +54,8 @@ pub fn router(app: App) -> Router {
         .route("/healthz", get(health))
         .fallback(failure::not_found)
         .method_not_allowed_fallback(failure::not_allowed)
-        .layer(from_fn(own_forms))
-        .with_state(app)
-}
-
-/// Refuses forms that a browser says come from another site.
-async fn own_forms(request: Request, next: Next) -> Response {
-    match origin::check(&request) {
-        Ok(()) => next.run(request).await,
-        Err(refusal) => failure::Failure::from(refusal).into_response(),
-    }
+        .with_state(app);
+    origin::guard(pages, failure::Failure::from)
 }
 
 /// GET /healthz: the site answers and so does its database.

@@ -6,11 +6,13 @@ use maud::html;
 use super::app::{App, Purpose};
 use super::failure::Failure;
 use super::field;
-use super::layout::{Crumb, Page, sent_before};
+use super::layout::{self, Crumb, sent_before};
 use crate::catalogue::{REGION_COUNT, REGIONS, region_name};
 use crate::store::users::{self, NewUser};
 use tidegate_sitekit::once::Accepted;
+use tidegate_sitekit::web::field::hidden;
 use tidegate_sitekit::web::form::Posted;
+use tidegate_sitekit::web::page::Page;
 use tidegate_sitekit::when;
 
 /// GET /register: Register
@@ -18,7 +20,7 @@ pub async fn form(State(app): State<App>) -> Page {
     let body = html! {
         div.two {
             form.panel method="post" action="/register" {
-                (field::hidden("auth", app.token(0, Purpose::Register)))
+                (hidden("auth", app.token(0, Purpose::Register)))
                 div.short { (field::text("First name", "firstname", (1, 20), "")) }
                 div.short { (field::text("Last name", "lastname", (1, 20), "")) }
                 (field::text("Nickname", "nickname", (1, 32), "What others see. Letters, digits, and . _ -"))
@@ -35,7 +37,7 @@ pub async fn form(State(app): State<App>) -> Page {
             }
         }
     };
-    Page::new("Open an account", &[Crumb::Here("Register")], body)
+    layout::page("Open an account", &[Crumb::Here("Register")], body)
 }
 
 /// POST /register: RegisterUser
@@ -80,7 +82,7 @@ pub async fn register(State(app): State<App>, posted: Posted) -> Result<Page, Fa
             a.button.quiet href="/sell" { "Sell something" }
         }
     };
-    Ok(Page::new(
+    Ok(layout::page(
         "Your account is open",
         &[Crumb::Above("/register", "Register"), Crumb::Here("Done")],
         body,

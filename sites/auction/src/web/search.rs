@@ -5,11 +5,12 @@ use maud::{Markup, html};
 
 use super::app::App;
 use super::failure::{Failure, missing};
-use super::layout::{Crumb, Page, count, pager, range};
+use super::layout::{self, Crumb, count, pager, range};
 use super::picture;
 use crate::catalogue::{CATEGORIES, REGIONS, category_name, region_name};
 use crate::store::listing::{self, Listed};
 use crate::store::{PAGE, pages};
+use tidegate_sitekit::web::page::Page;
 use tidegate_sitekit::when::{self, Left};
 use tidegate_sitekit::{Problem, Result};
 
@@ -73,7 +74,7 @@ pub async fn categories(State(app): State<App>) -> Result<Page, Failure> {
         p.lead { "Everything on offer, sorted into 20 categories." }
         (category_tiles("/categories", &counts))
     };
-    Ok(Page::new(
+    Ok(layout::page(
         "Categories",
         &[Crumb::Above("/browse", "Browse"), Crumb::Here("Categories")],
         body,
@@ -93,7 +94,7 @@ pub async fn categories_in_region(
     };
     let crumbs =
         [Crumb::Above("/browse", "Browse"), Crumb::Above("/regions", "Regions"), Crumb::Here(name)];
-    Ok(Page::new(name, &crumbs, body))
+    Ok(layout::page(name, &crumbs, body))
 }
 
 fn category_tiles(path: &str, counts: &[(i64, i64)]) -> Markup {
@@ -123,7 +124,7 @@ pub async fn regions(State(app): State<App>) -> Result<Page, Failure> {
             }
         }
     };
-    Ok(Page::new("Regions", &[Crumb::Above("/browse", "Browse"), Crumb::Here("Regions")], body))
+    Ok(layout::page("Regions", &[Crumb::Above("/browse", "Browse"), Crumb::Here("Regions")], body))
 }
 
 /// GET /categories/{category}?page=N: SearchItemsInCategory
@@ -144,7 +145,7 @@ pub async fn in_category(
         Crumb::Above("/categories", "Categories"),
         Crumb::Here(name),
     ];
-    Ok(Page::new(name, &crumbs, list(&items, now, &path, (page, pages, entries))))
+    Ok(layout::page(name, &crumbs, list(&items, now, &path, (page, pages, entries))))
 }
 
 /// GET /regions/{region}/categories/{category}?page=N: SearchItemsInRegion
@@ -180,7 +181,7 @@ pub async fn in_region(
             }
         };
     }
-    Ok(Page::new(&title, &crumbs, body))
+    Ok(layout::page(&title, &crumbs, body))
 }
 
 fn list(items: &[Listed], now: i64, path: &str, (page, pages, entries): (i64, i64, i64)) -> Markup {

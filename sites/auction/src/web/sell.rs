@@ -5,13 +5,15 @@ use maud::html;
 
 use super::app::{App, Purpose};
 use super::failure::Failure;
-use super::layout::{Crumb, Page, sent_before};
+use super::layout::{self, Crumb, sent_before};
 use super::{field, picture};
 use crate::catalogue::{CATEGORIES, CATEGORY_COUNT, category_name};
 use crate::store::sales::{self, NewItem};
 use tidegate_sitekit::money::Cents;
 use tidegate_sitekit::once::Accepted;
+use tidegate_sitekit::web::field::hidden;
 use tidegate_sitekit::web::form::Posted;
+use tidegate_sitekit::web::page::Page;
 use tidegate_sitekit::when::{self, DAY, Moment};
 
 /// Lowest starting price.
@@ -36,7 +38,7 @@ pub async fn sign_in() -> Page {
             }
         }
     };
-    Page::new("Sell something", &[Crumb::Here("Sell")], body)
+    layout::page("Sell something", &[Crumb::Here("Sell")], body)
 }
 
 fn crumbs(here: &str) -> [Crumb<'_>; 2] {
@@ -49,7 +51,7 @@ pub async fn categories(State(app): State<App>, posted: Posted) -> Result<Page, 
     let body = html! {
         p.lead { "What is it, " (seller.nickname) "? Choose where people would look for it." }
         form.picks method="post" action="/sell/form" {
-            (field::hidden("auth", app.token(seller.id, Purpose::Sell)))
+            (hidden("auth", app.token(seller.id, Purpose::Sell)))
             @for (id, category) in (1..).zip(&CATEGORIES) {
                 button type="submit" name="category" value=(id) {
                     (picture::of_category(id, 64))
@@ -58,7 +60,7 @@ pub async fn categories(State(app): State<App>, posted: Posted) -> Result<Page, 
             }
         }
     };
-    Ok(Page::new("Choose a category", &crumbs("Category"), body))
+    Ok(layout::page("Choose a category", &crumbs("Category"), body))
 }
 
 /// POST /sell/form: SellItemForm
@@ -72,8 +74,8 @@ pub async fn form(State(app): State<App>, posted: Posted) -> Result<Page, Failur
     let body = html! {
         p.lead { "Your item will be listed in " strong { (name) } "." }
         form.panel method="post" action="/items" {
-            (field::hidden("auth", app.token(seller, Purpose::Sell)))
-            (field::hidden("category", category))
+            (hidden("auth", app.token(seller, Purpose::Sell)))
+            (hidden("category", category))
             (field::text("Name", "name", (3, 100), "What it is, in a few words"))
             (field::words("Description", "description", 7168, 8))
             (field::money("Starting price", "initial_price", LEAST, "Where bidding begins"))
@@ -91,7 +93,7 @@ pub async fn form(State(app): State<App>, posted: Posted) -> Result<Page, Failur
             button type="submit" { "List the item" }
         }
     };
-    Ok(Page::new("Describe your item", &crumbs("Describe"), body))
+    Ok(layout::page("Describe your item", &crumbs("Describe"), body))
 }
 
 /// POST /items: RegisterItem
@@ -150,5 +152,5 @@ pub async fn register(State(app): State<App>, posted: Posted) -> Result<Page, Fa
             a.button.quiet href="/sell" { "Sell another" }
         }
     };
-    Ok(Page::new("Your item is listed", &crumbs("Done"), body))
+    Ok(layout::page("Your item is listed", &crumbs("Done"), body))
 }

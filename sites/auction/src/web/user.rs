@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::app::{App, Purpose};
 use super::failure::{Failure, missing};
-use super::layout::{Crumb, Page, count, pager, prose, rating, sent_before};
+use super::layout::{self, Crumb, count, pager, prose, rating, sent_before};
 use super::search::{PageQuery, id};
 use super::{field, item};
 use crate::catalogue::region_name;
@@ -14,7 +14,9 @@ use crate::store::items::{self, Item};
 use crate::store::pages;
 use crate::store::users::User;
 use tidegate_sitekit::once::Accepted;
+use tidegate_sitekit::web::field::hidden;
 use tidegate_sitekit::web::form::Posted;
+use tidegate_sitekit::web::page::Page;
 use tidegate_sitekit::when::{self, Moment};
 use tidegate_sitekit::{Problem, Result};
 
@@ -44,7 +46,7 @@ pub async fn view(
         }
         @if pages > 1 { (pager(&path, page, pages)) }
     };
-    Ok(Page::new(
+    Ok(layout::page(
         &user.nickname,
         &[Crumb::Above("/browse", "Browse"), Crumb::Here(&user.nickname)],
         body,
@@ -107,13 +109,17 @@ pub async fn comment_sign_in(
     let body = html! {
         (item::summary(&item))
         form.panel method="post" action={ (above) "/comment" } {
-            (field::hidden("item", item.id))
+            (hidden("item", item.id))
             (field::sign_in())
             button type="submit" { "Go on" }
         }
         p.aside { "Sign in to say how it went with " (user.nickname) "." }
     };
-    Ok(Page::new(&format!("Comment on {}", user.nickname), &crumbs(&above, &user.nickname), body))
+    Ok(layout::page(
+        &format!("Comment on {}", user.nickname),
+        &crumbs(&above, &user.nickname),
+        body,
+    ))
 }
 
 /// POST /users/{user}/comment: PutComment
@@ -138,15 +144,19 @@ pub async fn comment_form(
     let body = html! {
         (item::summary(&item))
         form.panel method="post" action={ (above) "/comments" } {
-            (field::hidden("auth", app.token(writer.id, Purpose::Comment { to: user.id, item: item.id })))
-            (field::hidden("item", item.id))
+            (hidden("auth", app.token(writer.id, Purpose::Comment { to: user.id, item: item.id })))
+            (hidden("item", item.id))
             (field::select("Rating", "rating", RATINGS.into_iter(), 5))
             (field::words("Comment", "comment", 2048, 7))
             button type="submit" { "Leave the comment" }
         }
         p.aside { "You write as " strong { (writer.nickname) } ". What you write can be read by all, and cannot be changed later." }
     };
-    Ok(Page::new(&format!("Comment on {}", user.nickname), &crumbs(&above, &user.nickname), body))
+    Ok(layout::page(
+        &format!("Comment on {}", user.nickname),
+        &crumbs(&above, &user.nickname),
+        body,
+    ))
 }
 
 /// POST /users/{user}/comments: StoreComment
@@ -182,5 +192,5 @@ pub async fn store_comment(
             a.button.quiet href={ "/items/" (item) } { "Back to the item" }
         }
     };
-    Ok(Page::new("Thank you", &crumbs(&above, nickname), body))
+    Ok(layout::page("Thank you", &crumbs(&above, nickname), body))
 }

@@ -12,19 +12,18 @@ pub mod front;
 mod name;
 mod order;
 mod problem;
-mod session;
 
 pub use deposits::{Deposit, DepositReason, DepositState};
 pub use name::{DepositId, OrderId};
 pub use order::{Kind, NewOrder, Order, Reason, Side, State};
 pub use problem::{Outage, signed_out};
-pub use session::{SessionKey, SessionToken};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use tidegate_sitekit::money::Cents;
 pub(crate) use tidegate_sitekit::numbered;
+pub use tidegate_sitekit::session::{SessionKey, SessionToken};
 pub use tidegate_sitekit::{Mistake, Problem};
 
 /// A request that has an answer.

@@ -8,7 +8,7 @@ use super::failure::{Failure, not_found};
 use tidegate_sitekit::web::asset::Asset;
 
 /// The style sheet.
-const STYLE: Asset =
+pub const STYLE: Asset =
     Asset { path: "style.css", kind: "text/css; charset=utf-8", text: include_str!("style.css") };
 
 /// The script that keeps prices up to date.
@@ -19,15 +19,11 @@ const PRICES: Asset = Asset {
 };
 
 /// The logo, also the icon of the site.
-const LOGO: Asset =
+pub const LOGO: Asset =
     Asset { path: "logo.svg", kind: "image/svg+xml", text: include_str!("logo.svg") };
 
-/// The URL of the style sheet.
-pub static STYLE_URL: LazyLock<String> = LazyLock::new(|| STYLE.url());
 /// The URL of the script.
 pub static PRICES_URL: LazyLock<String> = LazyLock::new(|| PRICES.url());
-/// The URL of the logo.
-pub static LOGO_URL: LazyLock<String> = LazyLock::new(|| LOGO.url());
 
 /// GET /static/{file}
 pub async fn file(Path(file): Path<String>) -> Result<Asset, Failure> {

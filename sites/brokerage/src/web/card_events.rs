@@ -1,6 +1,5 @@
 //! Webhooks of the card processor: verified here, and handed to the application tier.
 
-use std::time::Duration;
 use tidegate_sitekit::log_once;
 use tidegate_sitekit::log_seldom;
 
@@ -8,21 +7,18 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode};
-use http_body_util::{BodyExt as _, Limited};
 use serde_json::json;
-use tokio::time::timeout;
 
 use super::failure;
 use super::site::Site;
 use crate::error::Error;
 use crate::protocol::deposits::front::TakeEvent;
 use tidegate_card::SIGNATURE;
+use tidegate_sitekit::web::body;
 use tidegate_sitekit::when;
 
 /// Most bytes of an event, with a hundred movements of its payment.
 const LARGEST: usize = 128 * 1024;
-/// How long an event may take to arrive.
-const SLOWEST: Duration = Duration::from_secs(10);
 
 /// POST /card-events. Any status of success tells the processor not to send the event again.
 pub async fn receive(State(site): State<Site>, request: Request) -> Response {
@@ -30,9 +26,8 @@ pub async fn receive(State(site): State<Site>, request: Request) -> Response {
         return failure::not_found().await.into_response();
     };
     let (parts, body) = request.into_parts();
-    let body = match timeout(SLOWEST, Limited::new(body, LARGEST).collect()).await {
-        Ok(Ok(body)) => body.to_bytes(),
-        _ => return rejected("it is longer than 128 KiB, took longer than 10 s, or broke off"),
+    let Ok(body) = body::collect(body, LARGEST).await else {
+        return rejected("it is longer than 128 KiB, took longer than 10 s, or broke off");
     };
     let now_ms = i64::try_from(when::now_ms()).unwrap_or(i64::MAX);
     let event = match verifier.verify(signature(&parts.headers), &body, now_ms) {

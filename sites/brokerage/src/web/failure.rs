@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use maud::html;
 
-use super::layout::Page;
+use super::layout::public;
 use super::sign_in_form;
 use crate::error::Error;
 use crate::protocol::{Outage, Problem};
@@ -59,7 +59,7 @@ fn refused(problem: &Problem) -> Response {
         }
         p.actions { a.button href="/main" { "To your main page" } " " a href="/" { "To the front page" } }
     };
-    problem.answer(Page::public(&problem.what, body))
+    problem.answer(public(&problem.what, body))
 }
 
 fn unavailable(outage: &Outage) -> Response {
@@ -77,7 +77,7 @@ fn unavailable(outage: &Outage) -> Response {
         }
         p.actions { a.button href="/main" { "To your main page" } " " a href="/orders" { "Open orders" } }
     };
-    let page = Page::public("The brokerage is not available", body);
+    let page = public("The brokerage is not available", body);
     let mut response = page.status(StatusCode::SERVICE_UNAVAILABLE).into_response();
     set_retry_after(&mut response, Some(5));
     response

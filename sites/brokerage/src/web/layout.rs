@@ -1,25 +1,19 @@
 //! The frame of every page, and small elements that pages share.
 
-use axum::response::{IntoResponse, Response};
-use http::StatusCode;
-use http::header::{self, HeaderName, HeaderValue};
-use maud::{DOCTYPE, Markup, html};
+use std::sync::LazyLock;
+
+use maud::{Markup, html};
 
 use super::assets;
 use super::session::Signed;
 use crate::protocol::front::Feed;
 use tidegate_sitekit::money::Cents;
-use tidegate_sitekit::web::page::headers;
+use tidegate_sitekit::web::field::hidden;
+use tidegate_sitekit::web::page::{Frame, Look, Page};
 use tidegate_sitekit::when::Moment;
 
 /// Name of the site.
 pub const BRAND: &str = "Breakwater";
-
-/// Scripts, styles and pictures from here alone, none within a page; forms to here; no
-/// frames.
-const POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; \
-                      style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; \
-                      frame-ancestors 'none'";
 
 /// Pages of customers, by address and title.
 const NAVIGATION: [(&str, &str); 5] = [
@@ -30,96 +24,51 @@ const NAVIGATION: [(&str, &str); 5] = [
     ("/deposits", "Deposit"),
 ];
 
-/// Headers of every page.
-// What a customer has is kept by no cache, not even by the browser after signing out.
-const HEADERS: [(HeaderName, HeaderValue); 5] = headers("same-origin", "no-store");
+static LOOK: LazyLock<Look> = LazyLock::new(|| Look {
+    brand: BRAND,
+    style: assets::STYLE.url(),
+    logo: Some(assets::LOGO.url()),
+    // Scripts, styles and pictures from here alone, none within a page; forms to here; no
+    // frames.
+    policy: "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; \
+             img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    // What a customer has is kept by no cache, not even by the browser after signing out.
+    cache: "no-store",
+});
 
-/// A page as a response.
-#[derive(Clone)]
-pub struct Page {
-    status: StatusCode,
-    text: String,
-    cookie: Option<HeaderValue>,
+/// A page for anybody.
+pub fn public(title: &str, body: Markup) -> Page {
+    framed(title, None, body)
 }
 
-impl Page {
-    /// A page for anybody.
-    pub fn public(title: &str, body: Markup) -> Self {
-        Self::framed(title, None, body)
-    }
+/// A page of a customer who is signed in.
+pub fn page(title: &str, signed: &Signed, body: Markup) -> Page {
+    framed(title, Some(&signed.form()), body)
+}
 
-    /// A page of a customer who is signed in.
-    pub fn new(title: &str, signed: &Signed, body: Markup) -> Self {
-        Self::framed(title, Some(&signed.form()), body)
-    }
-
-    /// The same, for a session that has just begun; `form` is what its forms carry.
-    pub fn framed(title: &str, form: Option<&str>, body: Markup) -> Self {
-        let markup = html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    meta name="color-scheme" content="light dark";
-                    title { (title) " – " (BRAND) }
-                    link rel="stylesheet" href=(*assets::STYLE_URL);
-                    link rel="icon" type="image/svg+xml" href=(*assets::LOGO_URL);
-                    @if form.is_some() { script src=(*assets::PRICES_URL) defer {} }
+/// The same, for a session that has just begun; `form` is what its forms carry.
+pub fn framed(title: &str, form: Option<&str>, body: Markup) -> Page {
+    let header = html! {
+        nav aria-label="Main" {
+            @if let Some(form) = form {
+                @for (address, name) in NAVIGATION {
+                    a href=(address) aria-current=[(name == title).then_some("page")] { (name) }
                 }
-                body {
-                    a.skip href="#main" { "Skip to the content" }
-                    header.top {
-                        a.brand href={ @if form.is_some() { "/main" } @else { "/" } } {
-                            img src=(*assets::LOGO_URL) width="32" height="32" alt="";
-                            (BRAND)
-                        }
-                        nav aria-label="Main" {
-                            @if let Some(form) = form {
-                                @for (address, name) in NAVIGATION {
-                                    a href=(address) aria-current=[(name == title).then_some("page")] { (name) }
-                                }
-                                form method="post" action="/logout" {
-                                    input type="hidden" name="form" value=(form);
-                                    button.plain type="submit" { "Sign out" }
-                                }
-                            } @else {
-                                a href="/login" aria-current=[(title == "Sign in").then_some("page")] { "Sign in" }
-                            }
-                        }
-                    }
-                    main #main { h1 { (title) } (body) }
-                    footer.bottom {
-                        p { (BRAND) " is a brokerage to test with: its companies, customers and money do not exist. Times are in UTC." }
-                    }
+                form method="post" action="/logout" {
+                    (hidden("form", form))
+                    button.plain type="submit" { "Sign out" }
                 }
+            } @else {
+                a href="/login" aria-current=[(title == "Sign in").then_some("page")] { "Sign in" }
             }
-        };
-        Self { status: StatusCode::OK, text: markup.into_string(), cookie: None }
-    }
-
-    /// The same page with another status.
-    pub fn status(mut self, status: StatusCode) -> Self {
-        self.status = status;
-        self
-    }
-
-    /// The same page, which sets or takes the session's cookie.
-    pub fn cookie(mut self, cookie: HeaderValue) -> Self {
-        self.cookie = Some(cookie);
-        self
-    }
-}
-
-impl IntoResponse for Page {
-    fn into_response(self) -> Response {
-        let policy = (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
-        let mut response = (self.status, HEADERS, [policy], self.text).into_response();
-        if let Some(cookie) = self.cookie {
-            response.headers_mut().insert(header::SET_COOKIE, cookie);
         }
-        response
-    }
+    };
+    let footer = html! {
+        p { (BRAND) " is a brokerage to test with: its companies, customers and money do not exist. Times are in UTC." }
+    };
+    let home = if form.is_some() { "/main" } else { "/" };
+    let script = form.map(|_| assets::PRICES_URL.as_str());
+    LOOK.page(title, Frame { home, script, header, footer }, &html! { h1 { (title) } (body) })
 }
 
 /// How fresh the prices of a page are. A script keeps the line up to date: the time, of which a

@@ -10,7 +10,6 @@ mod card_events;
 mod cgi;
 mod chart;
 mod failure;
-mod field;
 mod headers;
 mod layout;
 mod options;

@@ -3,9 +3,10 @@
 use axum::response::Response;
 use maud::{Markup, html};
 
-use super::field::{Filled, input, summary};
-use super::layout::Page;
+use super::layout::public;
 use crate::protocol::Problem;
+use tidegate_sitekit::web::field::{Filled, input, summary};
+use tidegate_sitekit::web::page::Page;
 
 /// The form, filled with a user name, and what went wrong before.
 pub fn page(problem: Option<&Problem>, user: &str) -> Page {
@@ -23,7 +24,7 @@ pub fn page(problem: Option<&Problem>, user: &str) -> Page {
         }
         p.fine { "The customers of this brokerage are synthetic: customer1 with the password password1, and so on." }
     };
-    Page::public("Sign in", body)
+    public("Sign in", body)
 }
 
 /// The form after a request that was refused.

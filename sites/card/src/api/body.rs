@@ -3,13 +3,11 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -23,11 +21,10 @@ use crate::number::looks_like_card;
 use crate::operations::{self, perform};
 use crate::resource::{IDEMPOTENCY_KEY, LONGEST_KEY};
 use tidegate_sitekit::Problem;
+use tidegate_sitekit::web::body::{self, Unread};
 
 /// Most bytes of a body.
 const LARGEST: usize = 16 * 1024;
-/// How long a body may take to arrive.
-const SLOWEST: Duration = Duration::from_secs(10);
 /// Most characters of a field's name that are repeated.
 const LONGEST_NAME: usize = 40;
 /// As many digits in a field's name may be of a card.
@@ -123,21 +120,15 @@ fn quoted(value: &str) -> Option<String> {
 }
 
 async fn read(body: Body) -> Result<Zeroizing<Vec<u8>>, Problem> {
-    let collected = tokio::time::timeout(SLOWEST, Limited::new(body, LARGEST).collect()).await;
-    match collected {
-        Ok(Ok(collected)) => Ok(Zeroizing::new(collected.to_bytes().into())),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            Err(Problem::coded(413, "body_too_large", "The body must be at most 16 KiB."))
+    let (status, code, text) = match body::collect(body, LARGEST).await {
+        Ok(body) => return Ok(Zeroizing::new(body.into())),
+        Err(Unread::TooLong) => (413, "body_too_large", "The body must be at most 16 KiB."),
+        Err(Unread::BrokenOff) => (400, "body_incomplete", "The body broke off before its end."),
+        Err(Unread::TooSlow) => {
+            (408, "body_too_slow", "The body took longer than 10 seconds to arrive.")
         }
-        Ok(Err(_)) => {
-            Err(Problem::coded(400, "body_incomplete", "The body broke off before its end."))
-        }
-        Err(_) => Err(Problem::coded(
-            408,
-            "body_too_slow",
-            "The body took longer than 10 seconds to arrive.",
-        )),
-    }
+    };
+    Err(Problem::coded(status, code, text))
 }
 
 fn check_kind(headers: &HeaderMap, body: &[u8]) -> Result<(), Problem> {

@@ -8,20 +8,19 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
-use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use tokio::time::{Instant, timeout_at};
 
-use self::layout::Page;
 use self::typed::{Mistakes, Typed};
 use super::app::{App, is_id};
 use super::operations::{Submitted, cancel_by_customer, submit};
 use super::state::Phase;
 use super::store::payments::{self, Stored};
 use tidegate_sitekit::web::origin;
+use tidegate_sitekit::web::page::Page;
 use tidegate_sitekit::{Error, Result};
 
 /// How long a page waits for an issuer before it says that it is waiting.
@@ -34,19 +33,11 @@ type Address = std::result::Result<Path<String>, PathRejection>;
 
 /// The pages of the form.
 pub fn router() -> Router<App> {
-    Router::new()
+    let pages = Router::new()
         .route("/checkout/{id}", get(form).post(pay))
-        .route("/checkout/{id}/cancel", post(cancel))
-        .layer(from_fn(own_forms))
+        .route("/checkout/{id}/cancel", post(cancel));
+    origin::guard(pages, |problem| pages::failure(&problem.into()))
         .route("/static/card.css", get(style))
-}
-
-/// Refuses forms that a browser says come from another site.
-async fn own_forms(request: Request, next: Next) -> Response {
-    match origin::check(&request) {
-        Ok(()) => next.run(request).await,
-        Err(problem) => pages::failure(&problem.into()).into_response(),
-    }
 }
 
 /// GET /checkout/{id}

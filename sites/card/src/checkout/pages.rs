@@ -6,12 +6,13 @@ use axum::http::StatusCode;
 use maud::{Markup, html};
 use url::Url;
 
-use super::layout::Page;
+use super::layout;
 use super::typed::Mistakes;
 use crate::address;
 use crate::app::App;
 use crate::state::{Phase, Status};
 use crate::store::payments::Stored;
+use tidegate_sitekit::web::page::Page;
 use tidegate_sitekit::{Error, Problem};
 
 /// The page of a payment, whatever its state.
@@ -174,7 +175,7 @@ fn page(app: &App, payment: &Stored, title: &str, body: &Markup) -> Page {
     let origin = way_back(app, payment)
         .and_then(|url| Url::parse(&url).ok())
         .map(|url| address::origin(&url));
-    Page::new(title, origin.as_deref(), body)
+    layout::page(title, origin.as_deref(), body)
 }
 
 /// The refusal of an address of no payment.
@@ -207,5 +208,5 @@ pub fn failure(error: &Error) -> Page {
         }
     };
     let body = html! { h1 { (what) } p role="alert" { (why) } };
-    Page::new(&what, None, &body).status(status)
+    layout::page(&what, None, &body).status(status)
 }

@@ -1,20 +1,16 @@
 //! What a customer has typed, and what is wrong with it.
 
-use std::time::Duration;
-
 use axum::extract::{FromRequest, Request};
-use http_body_util::{BodyExt as _, Limited};
 use zeroize::Zeroizing;
 
 use crate::app::App;
 use crate::details::{Card, Cvc, Expiry};
 use crate::issuer::{DeclineCode, TEST_CARDS_ONLY};
 use crate::number::{Brand, CardNumber};
+use tidegate_sitekit::web::body;
 
 /// Most bytes of a form.
 const LARGEST: usize = 4 * 1024;
-/// How long a form may take to arrive.
-const SLOWEST: Duration = Duration::from_secs(10);
 /// Most characters of an expiry that are shown again.
 const LONGEST_EXPIRY: usize = 10;
 
@@ -32,11 +28,10 @@ impl FromRequest<App> for Typed {
 
     /// A form that cannot be read is an empty one: its fields are missing.
     async fn from_request(request: Request, _: &App) -> Result<Self, Self::Rejection> {
-        let collected = Limited::new(request.into_body(), LARGEST).collect();
-        let Ok(Ok(body)) = tokio::time::timeout(SLOWEST, collected).await else {
-            return Ok(Self::default());
-        };
-        Ok(Self::parse(&Zeroizing::new(Vec::from(body.to_bytes()))))
+        Ok(match body::collect(request.into_body(), LARGEST).await {
+            Ok(body) => Self::parse(&Zeroizing::new(Vec::from(body))),
+            Err(_) => Self::default(),
+        })
     }
 }
 

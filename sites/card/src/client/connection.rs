@@ -19,9 +19,9 @@ use zeroize::Zeroizing;
 use super::error::Error;
 use super::request::{CaptureBody, Form, Key, RefundBody};
 use crate::address;
-use crate::http::{Answered, Http};
 use crate::resource::{IDEMPOTENCY_KEY, Payment, REPLAYED, is_reference};
 use tidegate_sitekit::backoff::Backoff;
+use tidegate_sitekit::client::{Answered, Http};
 use tidegate_sitekit::problem::{ApiError, Failure};
 
 /// Most bytes of an answer: a payment with all its movements.

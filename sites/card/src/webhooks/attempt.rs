@@ -1,5 +1,6 @@
 //! One attempt to deliver an event.
 
+use tidegate_sitekit::client::Http;
 use tidegate_sitekit::log_once;
 
 use bytes::Bytes;
@@ -8,7 +9,6 @@ use http::header::{CONTENT_TYPE, USER_AGENT};
 use http_body_util::Full;
 
 use crate::app::{App, ms};
-use crate::http::Http;
 use crate::merchants::Webhook;
 use crate::signature::{SIGNATURE, sign};
 use crate::store::deliveries::{self, Delivery, DeliveryState};

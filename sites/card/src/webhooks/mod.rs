@@ -8,6 +8,7 @@
 mod attempt;
 
 use std::time::Duration;
+use tidegate_sitekit::client::Http;
 use tidegate_sitekit::log_once;
 
 use tokio::task::JoinSet;
@@ -15,7 +16,6 @@ use tokio::time::sleep;
 
 use self::attempt::attempt;
 use super::app::{App, ms};
-use super::http::Http;
 use super::merchants::Webhook;
 use super::store::deliveries;
 use tidegate_sitekit::Result;

@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use axum::Router;
 use axum::body::Body;
@@ -13,18 +13,16 @@ use axum::routing::{get, post};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, StatusCode};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
 use super::sealed::{MEDIA_TYPE, Opener, Refused};
 use super::side::ServerSide;
 use crate::server::{Local, Peer};
 use crate::throttle::Throttle;
+use crate::web::body::{self, SLOWEST, Unread};
 use crate::when;
 
 /// Most bytes of a call.
 pub const MOST_REQUEST: usize = 1024 * 1024;
-/// Deadline for the body of a call.
-const BODY_DEADLINE: Duration = Duration::from_secs(10);
 /// The media type of calls and answers that are not sealed.
 pub(super) const JSON: &str = "application/json";
 /// What the sender of a refused message gets, whatever the reason.
@@ -130,18 +128,17 @@ impl<H> End<H> {
 
 /// The body, in bounded memory and time.
 async fn collect(body: Body) -> Result<Bytes, (StatusCode, String)> {
-    match tokio::time::timeout(BODY_DEADLINE, Limited::new(body, MOST_REQUEST).collect()).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err((
+    body::collect(body, MOST_REQUEST).await.map_err(|why| match why {
+        Unread::TooLong => (
             StatusCode::PAYLOAD_TOO_LARGE,
             format!("a call is longer than {} MiB", MOST_REQUEST >> 20),
-        )),
-        Ok(Err(_)) => Err((StatusCode::BAD_REQUEST, "a call broke off before its end".into())),
-        Err(_) => Err((
+        ),
+        Unread::BrokenOff => (StatusCode::BAD_REQUEST, "a call broke off before its end".into()),
+        Unread::TooSlow => (
             StatusCode::REQUEST_TIMEOUT,
-            format!("a call took longer than {} s to arrive", BODY_DEADLINE.as_secs()),
-        )),
-    }
+            format!("a call took longer than {} s to arrive", SLOWEST.as_secs()),
+        ),
+    })
 }
 
 fn plain(reply: Reply) -> Response {

@@ -3,23 +3,20 @@
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
-use std::time::Duration;
 
 use aws_lc_rs::digest::{Context, SHA256};
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header;
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use url::form_urlencoded;
 
+use super::body::{self, Unread};
 use super::client;
 use crate::money::Cents;
 use crate::{Mistake, Problem};
 
 /// Most bytes of a form: a description of 7168 characters, each escaped, fits.
 const LARGEST: usize = 64 * 1024;
-/// How long a form may take to arrive.
-const SLOWEST: Duration = Duration::from_secs(10);
 /// Most fields of a form.
 const FIELDS: usize = 40;
 
@@ -35,15 +32,11 @@ pub struct Posted {
 /// # Errors
 /// It is too long (413), takes too long (408), or breaks off (400).
 pub async fn collect(body: Body) -> Result<Vec<u8>, Problem> {
-    let collected = tokio::time::timeout(SLOWEST, Limited::new(body, LARGEST).collect()).await;
-    match collected {
-        Ok(Ok(collected)) => Ok(collected.to_bytes().into()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            Err(unreadable(413, "It is longer than 64 KiB."))
-        }
-        Ok(Err(_)) => Err(unreadable(400, "It broke off before its end.")),
-        Err(_) => Err(unreadable(408, "It took longer than 10 seconds to arrive.")),
-    }
+    body::collect(body, LARGEST).await.map(Into::into).map_err(|why| match why {
+        Unread::TooLong => unreadable(413, "It is longer than 64 KiB."),
+        Unread::BrokenOff => unreadable(400, "It broke off before its end."),
+        Unread::TooSlow => unreadable(408, "It took longer than 10 seconds to arrive."),
+    })
 }
 
 fn unreadable(status: u16, why: &str) -> Problem {

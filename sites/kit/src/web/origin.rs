@@ -2,19 +2,35 @@
 
 use crate::log_seldom;
 
+use axum::Router;
 use axum::extract::Request;
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName};
+use axum::middleware::{Next, from_fn};
+use axum::response::IntoResponse;
 
 use crate::Problem;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
+/// The same paths, which refuse forms of other sites with a page.
+pub fn guard<S: Clone + Send + Sync + 'static, P: IntoResponse + 'static>(
+    router: Router<S>,
+    page: fn(Problem) -> P,
+) -> Router<S> {
+    router.layer(from_fn(move |request: Request, next: Next| async move {
+        match check(&request) {
+            Ok(()) => next.run(request).await,
+            Err(refusal) => page(refusal).into_response(),
+        }
+    }))
+}
+
 /// Checks that a request which may change something was not sent by a page of another site.
 ///
 /// # Errors
 /// The browser says that it was.
-pub fn check(request: &Request) -> Result<(), Problem> {
+fn check(request: &Request) -> Result<(), Problem> {
     if request.method().is_safe() || !is_foreign(request.headers()) {
         return Ok(());
     }

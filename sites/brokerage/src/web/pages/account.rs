@@ -2,6 +2,7 @@
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use http::header::SET_COOKIE;
 use http::{HeaderName, HeaderValue};
 use maud::html;
 
@@ -9,11 +10,13 @@ use crate::error::Error;
 use crate::protocol::Overview;
 use crate::protocol::front::{GetOverview, SignOut};
 use crate::web::failure::{self, Failure};
-use crate::web::layout::{Page, separated};
-use crate::web::session::{self, Signed};
+use crate::web::layout::{framed, public, separated};
+use crate::web::session::Signed;
 use crate::web::site::Site;
 use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::web::cookie;
 use tidegate_sitekit::web::form::Posted;
+use tidegate_sitekit::web::page::Page;
 
 /// What the browser may have kept of the customer's pages goes with the session.
 const CLEAR: (HeaderName, HeaderValue) = (
@@ -48,7 +51,7 @@ pub fn page(overview: &Overview, form: &str) -> Page {
         }
         p.fine { "You are signed in as " (overview.user) ". " a href="/password" { "Change your password" } }
     };
-    Page::framed(&format!("Welcome, {}", overview.name), Some(form), body)
+    framed(&format!("Welcome, {}", overview.name), Some(form), body)
 }
 
 /// POST /logout
@@ -59,7 +62,7 @@ pub async fn sign_out(
 ) -> Result<Response, Failure> {
     signed.check(&posted)?;
     let ended = site.call(&SignOut { session: signed.key() }).await;
-    let gone = session::unset(signed.secure);
+    let gone = cookie::unset(signed.secure);
     let body = match ended {
         Ok(_) => html! {
             p.notice.good role="status" { "You are signed out." }
@@ -77,7 +80,6 @@ pub async fn sign_out(
         }
         Err(refused) => return Err(refused.into()),
     };
-    let mut response = Page::public("Signed out", body).cookie(gone).into_response();
-    response.headers_mut().insert(CLEAR.0, CLEAR.1);
-    Ok(response)
+    let page = public("Signed out", body).header(SET_COOKIE, gone);
+    Ok(page.header(CLEAR.0, CLEAR.1).into_response())
 }

@@ -11,9 +11,10 @@ use url::form_urlencoded;
 use crate::protocol::deposits::front::GetDeposit;
 use crate::protocol::{Deposit, DepositReason, DepositState, Problem};
 use crate::web::failure::Failure;
-use crate::web::layout::Page;
+use crate::web::layout;
 use crate::web::session::Signed;
 use crate::web::site::Site;
+use tidegate_sitekit::web::page::Page;
 use tidegate_sitekit::when::Moment;
 
 /// How often a page looks again by itself: about two minutes. A page that is forgotten must not
@@ -33,7 +34,7 @@ pub async fn show(
     let deposit = site.call(&GetDeposit { session: signed.key(), number, look: false }).await?;
     let query = Query::read(query.as_deref().unwrap_or_default());
     let again = again(&deposit, query);
-    let page = Page::new(title(&deposit), &signed, body(&deposit, query, again.is_some()));
+    let page = layout::page(title(&deposit), &signed, body(&deposit, query, again.is_some()));
     let mut response = page.into_response();
     if let Some(again) = again.and_then(|again| HeaderValue::try_from(again).ok()) {
         response.headers_mut().insert(REFRESH, again);
@@ -63,7 +64,7 @@ pub fn form_of_another_amount(deposit: &Deposit, signed: &Signed) -> Page {
         (details(deposit))
         p.actions { a.button href={ "/deposits/" (deposit.number) } { "This deposit" } " " a href="/deposits" { "Another deposit" } }
     };
-    Page::new("Your deposit was accepted before", signed, body)
+    layout::page("Your deposit was accepted before", signed, body)
 }
 
 fn read_number(text: &str) -> Result<i64, Problem> {

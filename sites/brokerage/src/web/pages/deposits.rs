@@ -11,13 +11,14 @@ use crate::error::Error;
 use crate::protocol::deposits::front::{CreateDeposit, Deposits, GetDeposits};
 use crate::protocol::{DepositId, Outage, Problem};
 use crate::web::failure::{self, Failure};
-use crate::web::field::{Filled, hidden, input, summary};
-use crate::web::layout::Page;
+use crate::web::layout;
 use crate::web::session::Signed;
 use crate::web::site::Site;
 use tidegate_sitekit::money::Cents;
 use tidegate_sitekit::problem::set_retry_after;
+use tidegate_sitekit::web::field::{Filled, hidden, input, summary};
 use tidegate_sitekit::web::form::Posted;
+use tidegate_sitekit::web::page::Page;
 use tidegate_sitekit::when::Moment;
 
 /// GET /deposits?before=N
@@ -33,7 +34,7 @@ pub async fn list(
         @if before.is_none() { (form(&found, &signed, id.as_str(), "", Filled::default())) }
         (table(&found, before.is_some()))
     };
-    Ok(Page::new("Deposit", &signed, body))
+    Ok(layout::page("Deposit", &signed, body))
 }
 
 /// POST /deposits
@@ -66,7 +67,7 @@ pub async fn create(
                 (form(&found, &signed, value("deposit"), value("amount"), filled))
                 (table(&found, false))
             };
-            let page = Page::new(&problem.what, &signed, body);
+            let page = layout::page(&problem.what, &signed, body);
             Ok(page.status(StatusCode::UNPROCESSABLE_ENTITY).into_response())
         }
         Err(Error::Outage(outage)) => Ok(unanswered(&outage, &posted, &signed)),
@@ -137,7 +138,7 @@ fn unanswered(outage: &Outage, posted: &Posted, signed: &Signed) -> Response {
         }
         p.actions { a href="/deposits" { "Your deposits" } }
     };
-    let page = Page::new("Your deposit is not confirmed", signed, body);
+    let page = layout::page("Your deposit is not confirmed", signed, body);
     let mut response = page.status(StatusCode::SERVICE_UNAVAILABLE).into_response();
     set_retry_after(&mut response, Some(5));
     response

@@ -13,13 +13,14 @@ use crate::protocol::{
     Kind, NewOrder, OrderId, Outage, Problem, Reason, Side, State as OrderState,
 };
 use crate::web::failure::{self, Failure};
-use crate::web::field::{Filled, hidden, summary};
-use crate::web::layout::{Page, freshness};
+use crate::web::layout::{self, freshness};
 use crate::web::session::Signed;
 use crate::web::site::Site;
 use tidegate_sitekit::money::Cents;
 use tidegate_sitekit::problem::set_retry_after;
+use tidegate_sitekit::web::field::{Filled, hidden, summary};
 use tidegate_sitekit::web::form::Posted;
+use tidegate_sitekit::web::page::Page;
 
 /// The names of the form's fields, but for its session.
 const FIELDS: [&str; 7] = ["order", "symbol", "side", "kind", "quantity", "limit", "good"];
@@ -45,7 +46,7 @@ pub async fn form(
         "good" => "cancel".into(),
         _ => String::new(),
     };
-    Ok(Page::new("New order", &signed, fields(&entry, &signed, value, Filled::default())))
+    Ok(layout::page("New order", &signed, fields(&entry, &signed, value, Filled::default())))
 }
 
 /// POST /orders: transaction 6
@@ -69,7 +70,7 @@ pub async fn create(
                 (summary(&problem))
                 (fields(&entry, &signed, value, filled))
             };
-            let page = Page::new(&problem.what, &signed, body);
+            let page = layout::page(&problem.what, &signed, body);
             Ok(page.status(StatusCode::UNPROCESSABLE_ENTITY).into_response())
         }
         Err(Error::Outage(outage)) => Ok(unanswered(&outage, &posted, &signed)),
@@ -188,7 +189,7 @@ fn confirmation(created: &Created, signed: &Signed) -> Page {
         p.actions { a.button href="/orders/new" { "Another order" } " " a href="/orders" { "Open orders" } " " a href="/main" { "Main page" } }
     };
     let status = if rejected { StatusCode::CONFLICT } else { StatusCode::OK };
-    Page::new(title, signed, body).status(status)
+    layout::page(title, signed, body).status(status)
 }
 
 /// The page after an order whose fate is not known: it can be sent again, and is accepted
@@ -210,7 +211,7 @@ fn unanswered(outage: &Outage, posted: &Posted, signed: &Signed) -> Response {
         }
         p.actions { a href="/orders" { "Open orders" } }
     };
-    let page = Page::new("Your order is not confirmed", signed, body);
+    let page = layout::page("Your order is not confirmed", signed, body);
     let mut response = page.status(StatusCode::SERVICE_UNAVAILABLE).into_response();
     set_retry_after(&mut response, Some(5));
     response

@@ -7,7 +7,8 @@ use http::header::{CACHE_CONTROL, HeaderValue};
 use maud::html;
 
 use crate::securities;
-use crate::web::layout::Page;
+use crate::web::layout::public;
+use tidegate_sitekit::web::page::Page;
 
 /// GET / and /index.html: transaction 1
 pub async fn front() -> Response {
@@ -30,5 +31,5 @@ fn page() -> Page {
         h2 { "How orders work" }
         p.text { "An order reserves the cash or the shares that it may need, so that nothing is spent twice. It is carried out at a price that is your limit or better, and what it does not use is yours again. An order that you send twice by accident is accepted once." }
     };
-    Page::public("A safe place for your shares", body)
+    public("A safe place for your shares", body)
 }

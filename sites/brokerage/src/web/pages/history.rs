@@ -8,9 +8,10 @@ use super::orders::side;
 use crate::protocol::front::GetHistory;
 use crate::protocol::{Order, Problem, Reason, State as OrderState};
 use crate::web::failure::Failure;
-use crate::web::layout::{Page, separated};
+use crate::web::layout::{self, separated};
 use crate::web::session::Signed;
 use crate::web::site::Site;
+use tidegate_sitekit::web::page::Page;
 use tidegate_sitekit::when::Moment;
 
 /// GET /history?before=N: transaction 4
@@ -52,7 +53,7 @@ pub async fn history(
             @if let Some(older) = older { a.button rel="next" href={ "/history?before=" (older) } { "Older orders" } }
         }
     };
-    Ok(Page::new("History", &signed, body))
+    Ok(layout::page("History", &signed, body))
 }
 
 /// What became of an order, in a few words.

@@ -2,17 +2,19 @@
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use http::header::SET_COOKIE;
 
 use super::account;
 use crate::error::Error;
 use crate::protocol::Problem;
 use crate::protocol::front::{SignIn, SignedIn};
 use crate::web::failure::Failure;
-use crate::web::layout::Page;
-use crate::web::session::{self, Arrival};
+use crate::web::session::Arrival;
 use crate::web::sign_in_form;
 use crate::web::site::Site;
+use tidegate_sitekit::web::cookie;
 use tidegate_sitekit::web::form::Posted;
+use tidegate_sitekit::web::page::Page;
 
 /// GET /login
 pub async fn form() -> Page {
@@ -39,7 +41,7 @@ pub async fn sign_in(
     match signed_in {
         Ok(SignedIn { session, overview }) => {
             let page = account::page(&overview, &session.form());
-            Ok(page.cookie(session::set(&session, arrival.secure)).into_response())
+            Ok(page.header(SET_COOKIE, cookie::set(&session, arrival.secure)).into_response())
         }
         Err(Error::Refused(problem)) => Ok(sign_in_form::after(&problem, &user)),
         Err(outage) => Err(outage.into()),

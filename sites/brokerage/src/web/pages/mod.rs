@@ -12,16 +12,15 @@ mod password;
 mod portfolio;
 
 use axum::Router;
-use axum::middleware::from_fn;
 use axum::routing::{get, post};
 
 use super::failure;
-use super::session::same_origin;
 use super::site::Site;
+use tidegate_sitekit::web::origin;
 
 /// The pages that need the application tier.
 pub fn router(site: Site) -> Router {
-    Router::new()
+    let pages = Router::new()
         .route("/login", post(login::sign_in))
         .route("/logout", post(account::sign_out))
         .route("/password", get(password::form).post(password::change))
@@ -36,6 +35,6 @@ pub fn router(site: Site) -> Router {
         .route("/deposits/{number}", get(deposit::show))
         .fallback(failure::not_found)
         .method_not_allowed_fallback(failure::not_allowed)
-        .layer(from_fn(same_origin))
-        .with_state(site)
+        .with_state(site);
+    origin::guard(pages, failure::Failure::from)
 }

@@ -6,11 +6,12 @@ use maud::{Markup, html};
 use crate::protocol::front::{CancelOrder, GetOpenOrders};
 use crate::protocol::{Kind, Order, Problem, Reason, Side, State as OrderState};
 use crate::web::failure::Failure;
-use crate::web::field::hidden;
-use crate::web::layout::{Page, freshness, separated};
+use crate::web::layout::{self, freshness, separated};
 use crate::web::session::Signed;
 use crate::web::site::Site;
+use tidegate_sitekit::web::field::hidden;
 use tidegate_sitekit::web::form::Posted;
+use tidegate_sitekit::web::page::Page;
 use tidegate_sitekit::when::Moment;
 
 /// GET /orders: transaction 3
@@ -44,7 +45,7 @@ pub async fn open(State(site): State<Site>, signed: Signed) -> Result<Page, Fail
         }
         p.actions { a.button href="/orders/new" { "New order" } " " a href="/history" { "History" } }
     };
-    Ok(Page::new("Open orders", &signed, body))
+    Ok(layout::page("Open orders", &signed, body))
 }
 
 /// A button that cancels an order.
@@ -79,7 +80,7 @@ pub async fn cancel(
         (details(&order))
         p.actions { a.button href="/orders" { "Open orders" } " " a href="/main" { "Main page" } }
     };
-    Ok(Page::new(title, &signed, body))
+    Ok(layout::page(title, &signed, body))
 }
 
 /// What an order is.

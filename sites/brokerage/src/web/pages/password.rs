@@ -2,23 +2,26 @@
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use http::header::SET_COOKIE;
 use maud::{Markup, html};
 
 use crate::error::Error;
 use crate::protocol::front::{ChangePassword, GetOverview};
 use crate::protocol::{Problem, SessionToken};
 use crate::web::failure::Failure;
-use crate::web::field::{Filled, hidden, input, summary};
-use crate::web::layout::Page;
-use crate::web::session::{self, Signed};
+use crate::web::layout::{self, framed};
+use crate::web::session::Signed;
 use crate::web::site::Site;
+use tidegate_sitekit::web::cookie;
+use tidegate_sitekit::web::field::{Filled, hidden, input, summary};
 use tidegate_sitekit::web::form::Posted;
+use tidegate_sitekit::web::page::Page;
 
 /// GET /password
 pub async fn form(State(site): State<Site>, signed: Signed) -> Result<Page, Failure> {
     // The form is for customers who are signed in.
     site.call(&GetOverview { session: signed.key() }).await?;
-    Ok(Page::new("Change password", &signed, fields(&signed, Filled::default())))
+    Ok(layout::page("Change password", &signed, fields(&signed, Filled::default())))
 }
 
 /// POST /password
@@ -48,8 +51,8 @@ pub async fn change(
                 }
                 p.actions { a.button href="/main" { "To your main page" } }
             };
-            let page = Page::framed("Password changed", Some(&next.form()), body);
-            Ok(page.cookie(session::set(&next, signed.secure)).into_response())
+            let page = framed("Password changed", Some(&next.form()), body);
+            Ok(page.header(SET_COOKIE, cookie::set(&next, signed.secure)).into_response())
         }
         Err(Error::Refused(problem)) if problem.status != 401 => Ok(refused(&problem, &signed)),
         Err(error) => Err(error.into()),
@@ -62,7 +65,7 @@ fn refused(problem: &Problem, signed: &Signed) -> Response {
         (summary(problem))
         (fields(signed, filled))
     };
-    problem.answer(Page::new(&problem.what, signed, body))
+    problem.answer(layout::page(&problem.what, signed, body))
 }
 
 fn fields(signed: &Signed, filled: Filled<'_>) -> Markup {

@@ -6,10 +6,11 @@ use maud::{Markup, html};
 use crate::protocol::front::{GetPortfolio, Portfolio, Valued};
 use crate::web::chart::chart;
 use crate::web::failure::Failure;
-use crate::web::layout::{Page, direction, freshness, percent, separated, signed};
+use crate::web::layout::{self, direction, freshness, percent, separated, signed};
 use crate::web::session::Signed;
 use crate::web::site::Site;
 use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::web::page::Page;
 use tidegate_sitekit::when::Moment;
 
 /// GET /portfolio
@@ -37,7 +38,7 @@ pub async fn portfolio(State(site): State<Site>, signed: Signed) -> Result<Page,
         }
         p.actions { a.button href="/orders/new" { "New order" } }
     };
-    Ok(Page::new("Portfolio", &signed, body))
+    Ok(layout::page("Portfolio", &signed, body))
 }
 
 /// What the customer has in all.

@@ -1,4 +1,5 @@
-//! A client of HTTP and HTTPS, for webhooks and for merchants.
+//! A client of HTTP and HTTPS, for calls of other services. Tiers of one service call each
+//! other over a [`link`](crate::link).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::time::timeout;
 
-use tidegate_sitekit::{Error, Result, pem};
+use crate::{Error, Result, pem};
 
 /// Idle connections to one host that are kept.
 const IDLE: usize = 8;

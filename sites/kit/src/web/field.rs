@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::protocol::{Mistake, Problem};
+use crate::{Mistake, Problem};
 
 /// What a form was filled in with, and what is wrong with it.
 #[derive(Clone, Copy, Debug, Default)]

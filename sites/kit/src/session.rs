@@ -1,4 +1,4 @@
-//! Sessions: the token is the customer's, its key is what the tiers know it by.
+//! Sessions: the token is the customer's, its key is what a site knows it by.
 
 use std::fmt;
 
@@ -8,16 +8,15 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 
-use tidegate_sitekit::{Result, random};
+use crate::{Result, random};
 
 /// Bytes of a token and of a key.
 const BYTES: usize = 32;
 /// What the token of a form is made for.
 const FORM: &[u8] = b"form";
 
-/// What a customer's browser shows to be signed in: 32 random bytes in base64. The
-/// application tier makes it when the customer signs in, the web tier when they change their
-/// password. The web tier keeps it in a cookie; no tier stores it.
+/// What a customer's browser shows to be signed in: 32 random bytes in base64. It is kept in a
+/// [`cookie`](crate::web::cookie) and nowhere else: a site stores its key.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct SessionToken(String);
