@@ -5,12 +5,14 @@ use tidegate_sitekit::log_once;
 
 use tokio::time::{Instant, sleep};
 
-use crate::app::{App, ms};
+use crate::app::App;
 use crate::operations::change_by_themselves;
-use crate::store::{deliveries, merchants};
+use crate::store::deliveries::DELIVERIES;
+use crate::store::merchants;
 use crate::webhooks::deliver;
 use tidegate_sitekit::Result;
 use tidegate_sitekit::client::Http;
+use tidegate_sitekit::when::ms;
 
 /// How often payments that are due are looked for, at least: another process may have made
 /// one.
@@ -63,7 +65,7 @@ async fn forget(app: App) {
 pub async fn forget_once(app: &App) -> Result<()> {
     let now = app.clock.now_ms();
     let limits = &app.limits;
-    deliveries::give_up(app.database(), now - ms(limits.webhook_tried)).await?;
+    DELIVERIES.give_up(app.database(), now - ms(limits.webhook_tried)).await?;
     let keys_before = now - ms(limits.key_lasts);
     let events_before = now - ms(limits.events_kept);
     for (merchant, _) in app.merchants.iter() {

@@ -20,6 +20,7 @@ pub mod pem;
 pub mod population;
 pub mod private_file;
 pub mod problem;
+pub mod queue;
 pub mod random;
 pub mod replay;
 pub mod self_signed;

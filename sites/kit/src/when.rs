@@ -4,7 +4,7 @@
 //! Date Algorithms", civil_from_days.
 
 use std::fmt;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Seconds in a day.
 pub const DAY: i64 = 86_400;
@@ -22,6 +22,11 @@ pub fn now() -> i64 {
 pub fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A duration in whole milliseconds.
+pub fn ms(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// Shows a point in time as `4 Mar 2026, 17:05 UTC`.

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::change::Change;
-use crate::app::ms;
 use crate::details::Card;
 use crate::issuer::{Answer, DeclineCode};
 use crate::resource::{CardSummary, EventKind};
 use crate::schema::NEVER;
 use crate::state::Impossible;
 use crate::store::payments::Stored;
+use tidegate_sitekit::when::ms;
 use tidegate_sitekit::{Error, Result};
 
 /// Most cards that are tried at one form: whoever tries stolen numbers has few attempts.

@@ -1,47 +1,11 @@
 //! The outbox of webhooks.
 
-use crate::schema::NEVER;
-use tidegate_sitekit::Result;
 use tidegate_sitekit::database::{Database, Transaction};
-use tidegate_sitekit::record;
+use tidegate_sitekit::queue::{Entry, Queue};
+use tidegate_sitekit::{Result, queue};
 
-/// What became of a delivery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryState {
-    /// It will be tried, or is being tried.
-    Pending,
-    /// The merchant has accepted it.
-    Delivered,
-    /// It was given up.
-    GivenUp,
-}
-
-impl DeliveryState {
-    fn number(self) -> i64 {
-        match self {
-            Self::Pending => 0,
-            Self::Delivered => 1,
-            Self::GivenUp => 2,
-        }
-    }
-}
-
-/// An event that is to be delivered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Delivery {
-    /// Its number.
-    pub id: i64,
-    /// Failed attempts so far.
-    pub attempts: i64,
-    /// When it was written, milliseconds since 1970.
-    pub created: i64,
-    /// When it is tried next.
-    pub next: i64,
-    /// The event as JSON.
-    pub body: String,
-}
-
-record!(Delivery { id, attempts, created, next, body });
+/// An event that is to be delivered, as JSON.
+pub type Delivery = Entry<String>;
 
 const INSERT: &str = "INSERT INTO deliveries
      (merchant, event, endpoint, state, attempts, next, created) VALUES ($1, $2, $3, 0, 0, $4, $4)";
@@ -49,11 +13,8 @@ pub(super) const DUE: &str = "SELECT d.id, d.attempts, d.created, d.next, e.body
      FROM deliveries d JOIN events e ON e.id = d.event
      WHERE d.merchant = $1 AND d.endpoint = $2 AND d.state = 0 AND d.next <= $3
      ORDER BY d.next LIMIT $4";
-const CLAIM: &str = "UPDATE deliveries SET next = $3 WHERE id = $1 AND state = 0 AND next = $2
-     RETURNING id";
-const END: &str = "UPDATE deliveries SET state = $2, attempts = $3, next = $4
-     WHERE id = $1 AND state = 0";
-pub(super) const GIVE_UP: &str = "UPDATE deliveries SET state = 2 WHERE state = 0 AND created < $1";
+/// The deliveries to all merchants.
+pub const DELIVERIES: Queue = queue!("deliveries");
 
 /// Writes a delivery into the outbox.
 ///
@@ -70,8 +31,7 @@ pub async fn insert(
     transaction.run(INSERT, &values).await
 }
 
-/// Takes at most `most` due deliveries of an endpoint. Nobody else takes them before
-/// `until`: after a crash they are tried again then.
+/// Takes at most `most` due deliveries of an endpoint, each the event as JSON, until a time.
 ///
 /// # Errors
 /// An error of the database.
@@ -83,54 +43,6 @@ pub async fn claim(
     until: i64,
     most: i64,
 ) -> Result<Vec<Delivery>> {
-    // Reading takes no lock; only what is claimed does.
     let values = [merchant.into(), endpoint.into(), now.into(), most.into()];
-    let due: Vec<Delivery> = database.all(DUE, &values).await?;
-    if due.is_empty() {
-        return Ok(due);
-    }
-    let mut transaction = database.begin().await?;
-    let mut claimed = Vec::new();
-    for delivery in due {
-        let values = [delivery.id.into(), delivery.next.into(), until.into()];
-        if transaction.first::<i64>(CLAIM, &values).await?.is_some() {
-            claimed.push(delivery);
-        }
-    }
-    transaction.commit().await?;
-    Ok(claimed)
-}
-
-/// Stores how an attempt ended, and what becomes of its delivery: `retry` is when it is tried
-/// again.
-///
-/// # Errors
-/// An error of the database.
-pub async fn ended(
-    database: &Database,
-    delivery: &Delivery,
-    state: DeliveryState,
-    retry: Option<i64>,
-) -> Result<()> {
-    let values = [
-        delivery.id.into(),
-        state.number().into(),
-        (delivery.attempts + 1).into(),
-        retry.unwrap_or(NEVER).into(),
-    ];
-    // It may have been given up meanwhile: then this changes nothing.
-    database.run(END, &values).await
-}
-
-/// Gives up what was written before a time and is not delivered, for endpoints as well that
-/// are no longer registered.
-///
-/// # Errors
-/// An error of the database.
-pub async fn give_up(database: &Database, before: i64) -> Result<()> {
-    let first = "SELECT id FROM deliveries WHERE state = 0 AND created < $1 LIMIT 1";
-    if database.first::<i64>(first, &[before.into()]).await?.is_none() {
-        return Ok(());
-    }
-    database.run(GIVE_UP, &[before.into()]).await
+    DELIVERIES.claim(database, DUE, &values, until).await
 }

@@ -16,7 +16,7 @@ const ALL: [&str; 10] = [
     idempotency::FIND,
     idempotency::FORGET,
     deliveries::DUE,
-    deliveries::GIVE_UP,
+    deliveries::DELIVERIES.give_up,
 ];
 
 /// Of an index that is read in its order up to the first row.

@@ -12,19 +12,16 @@ use tidegate_sitekit::client::Http;
 use tidegate_sitekit::log_once;
 
 use tokio::task::JoinSet;
-use tokio::time::sleep;
 
 use self::attempt::attempt;
-use super::app::{App, ms};
+use super::app::App;
 use super::merchants::Webhook;
-use super::store::deliveries;
-use tidegate_sitekit::Result;
+use super::store::deliveries::{self, Delivery};
+use tidegate_sitekit::queue::{Worker, work_off};
+use tidegate_sitekit::when::ms;
 
 /// Deliveries to one webhook at once.
 const AT_ONCE: usize = 8;
-/// How often the outbox is looked at, beside being told of changes: another process may have
-/// written into it, and a failed delivery may be due again.
-const LOOK: Duration = Duration::from_millis(500);
 /// After a claimed delivery's deadline, how long until it is taken for lost in a crash.
 const MARGIN: Duration = Duration::from_secs(20);
 
@@ -33,52 +30,52 @@ pub async fn deliver(app: App, http: Http) {
     let mut tasks = JoinSet::new();
     for (merchant, registered) in app.merchants.iter() {
         for webhook in &registered.webhooks {
-            tasks.spawn(serve(app.clone(), http.clone(), merchant.clone(), webhook.clone()));
+            let (app, http) = (app.clone(), http.clone());
+            let (merchant, webhook) = (merchant.clone(), webhook.clone());
+            tasks.spawn(work_off(Deliverer { app, http, merchant, webhook }, AT_ONCE));
         }
     }
     while tasks.join_next().await.is_some() {}
 }
 
 /// Delivers to one webhook.
-async fn serve(app: App, http: Http, merchant: String, webhook: Webhook) {
-    let mut under_way = JoinSet::new();
-    loop {
-        // Before looking: a change in between is not missed.
-        let told = app.changed.notified();
-        let free = AT_ONCE - under_way.len();
-        let claimed = match claim(&app, &merchant, &webhook, free).await {
-            Ok(claimed) => claimed,
-            Err(error) => {
-                log_once!(warn by &error.to_string(), %error, "the outbox could not be read; trying again");
-                Vec::new()
-            }
-        };
-        let all_taken = claimed.len() < free;
-        for delivery in claimed {
-            under_way.spawn(attempt(app.clone(), http.clone(), webhook.clone(), delivery));
-        }
-        if all_taken || under_way.len() == AT_ONCE {
-            tokio::select! {
-                () = told, if all_taken => {}
-                Some(_) = under_way.join_next() => {}
-                () = sleep(LOOK), if all_taken => {}
-            }
-        }
-    }
+#[derive(Clone)]
+struct Deliverer {
+    app: App,
+    http: Http,
+    merchant: String,
+    webhook: Webhook,
 }
 
-async fn claim(
-    app: &App,
-    merchant: &str,
-    webhook: &Webhook,
-    free: usize,
-) -> Result<Vec<deliveries::Delivery>> {
-    if free == 0 {
-        return Ok(Vec::new());
+impl Worker for Deliverer {
+    type Entry = Delivery;
+
+    fn number(delivery: &Delivery) -> i64 {
+        delivery.id
     }
-    let now = app.clock.now_ms();
-    let until = now + ms(app.limits.webhook_deadline) + ms(MARGIN);
-    let most = i64::try_from(free).unwrap_or(1);
-    let url = webhook.url.as_str();
-    deliveries::claim(app.database(), merchant, url, now, until, most).await
+
+    async fn due(&mut self, free: usize) -> Vec<Delivery> {
+        if free == 0 {
+            return Vec::new();
+        }
+        let Self { app, merchant, webhook, .. } = self;
+        let now = app.clock.now_ms();
+        let until = now + ms(app.limits.webhook_deadline) + ms(MARGIN);
+        let most = i64::try_from(free).unwrap_or(1);
+        let url = webhook.url.as_str();
+        deliveries::claim(app.database(), merchant, url, now, until, most).await.unwrap_or_else(
+            |error| {
+                log_once!(warn by &error.to_string(), %error, "the outbox could not be read; trying again");
+                Vec::new()
+            },
+        )
+    }
+
+    async fn work(&self, delivery: Delivery) {
+        attempt(&self.app, &self.http, &self.webhook, delivery).await;
+    }
+
+    fn woken(&self) -> impl Future<Output = ()> + Send {
+        self.app.changed.notified()
+    }
 }
