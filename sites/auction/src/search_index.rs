@@ -75,9 +75,6 @@ const IN_POSTGRES: [&str; 2] = [
 ];
 
 /// Creates the index of the items that are there.
-///
-/// # Errors
-/// An error of the database.
 pub async fn create(connection: &mut Connection) -> database::Result<()> {
     let statements: &[&str] = match connection.dialect() {
         Dialect::Sqlite => &IN_SQLITE,

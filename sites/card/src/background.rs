@@ -59,9 +59,6 @@ async fn forget(app: App) {
 }
 
 /// Forgets idempotency keys and events that are old, and gives up old deliveries.
-///
-/// # Errors
-/// An error of the database.
 pub async fn forget_once(app: &App) -> Result<()> {
     let now = app.clock.now_ms();
     let limits = &app.limits;

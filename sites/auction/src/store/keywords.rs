@@ -99,9 +99,6 @@ impl Search {
 }
 
 /// How many items match; one above [`MOST`] stands for more.
-///
-/// # Errors
-/// An error of the database.
 pub async fn count(database: &Database, search: &Search) -> Result<i64> {
     let found = match database.dialect() {
         Dialect::Sqlite => {
@@ -118,9 +115,6 @@ pub async fn count(database: &Database, search: &Search) -> Result<i64> {
 }
 
 /// A page of the matches, the newest first; `from` of them are skipped.
-///
-/// # Errors
-/// An error of the database.
 pub async fn find(
     database: &Database,
     search: &Search,

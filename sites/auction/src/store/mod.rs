@@ -2,6 +2,8 @@
 //! user input is only ever bound to a placeholder.
 //!
 //! Limits are literals in the statements, so that the planner knows them.
+//!
+//! Every function fails with an error of the database; where it has other errors, it names them.
 
 pub mod bids;
 pub mod comments;

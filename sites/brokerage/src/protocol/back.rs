@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Done, Kind, Order, OrderId, Overview, Quotes, Reason, Recorded, Security, SessionKey, Side,
-    operations,
+    of_session, operations,
 };
 use tidegate_sitekit::money::Cents;
 use tidegate_sitekit::named;
@@ -78,20 +78,6 @@ pub struct Account {
     pub hash: String,
 }
 
-/// Requests of a session that have nothing but the session.
-macro_rules! of_session {
-    ($($(#[$doc:meta])+ $name:ident;)+) => {
-        $(
-            $(#[$doc])+
-            #[derive(Clone, Debug, Serialize, Deserialize)]
-            #[serde(deny_unknown_fields)]
-            pub struct $name {
-                /// The session.
-                pub session: SessionKey,
-            }
-        )+
-    };
-}
 of_session! {
     /// Ends the session.
     CloseSession;

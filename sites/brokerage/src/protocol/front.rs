@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Done, NewOrder, Order, Overview, Quotes, Security, SessionKey, SessionToken, operations,
+    Done, NewOrder, Order, Overview, Quotes, Security, SessionKey, SessionToken, of_session,
+    operations,
 };
 use tidegate_sitekit::money::Cents;
 
@@ -51,20 +52,6 @@ pub struct SignedIn {
     pub overview: Overview,
 }
 
-/// Requests of a session that have nothing but the session.
-macro_rules! of_session {
-    ($($(#[$doc:meta])+ $name:ident;)+) => {
-        $(
-            $(#[$doc])+
-            #[derive(Clone, Debug, Serialize, Deserialize)]
-            #[serde(deny_unknown_fields)]
-            pub struct $name {
-                /// The session.
-                pub session: SessionKey,
-            }
-        )+
-    };
-}
 of_session! {
     /// Ends the session.
     SignOut;

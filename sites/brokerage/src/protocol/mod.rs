@@ -45,6 +45,22 @@ macro_rules! operations {
 }
 pub(crate) use operations;
 
+/// Requests of a session that have nothing but the session.
+macro_rules! of_session {
+    ($($(#[$doc:meta])+ $name:ident;)+) => {
+        $(
+            $(#[$doc])+
+            #[derive(Clone, Debug, Serialize, Deserialize)]
+            #[serde(deny_unknown_fields)]
+            pub struct $name {
+                /// The session.
+                pub session: SessionKey,
+            }
+        )+
+    };
+}
+pub(crate) use of_session;
+
 /// Asks a tier and those after it how they are.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

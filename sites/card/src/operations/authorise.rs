@@ -16,9 +16,6 @@ use tidegate_sitekit::{Error, Result};
 pub const MOST_ATTEMPTS: i64 = 5;
 
 /// Stores what an issuer's answer about a card changes. The payment waits for a card.
-///
-/// # Errors
-/// An error of the database.
 pub async fn apply(
     change: &mut Change<'_>,
     payment: &mut Stored,
@@ -46,9 +43,6 @@ pub async fn apply(
 }
 
 /// The issuer has authorised a payment that was in processing.
-///
-/// # Errors
-/// An error of the database.
 pub async fn approved(change: &mut Change<'_>, payment: &mut Stored) -> Result<()> {
     payment.state = payment.state.authorise().map_err(out_of_turn)?;
     payment.decline_code = None;

@@ -26,9 +26,6 @@ pub struct Change<'a> {
 
 impl<'a> Change<'a> {
     /// Begins a transaction and locks the merchant.
-    ///
-    /// # Errors
-    /// An error of the database.
     pub async fn begin(app: &'a App, merchant: &'a str) -> Result<Self> {
         let mut transaction = app.database().begin().await?;
         let counters = merchants::lock(&mut transaction, merchant).await?;
@@ -48,26 +45,17 @@ impl<'a> Change<'a> {
     }
 
     /// The merchant's payment of this id.
-    ///
-    /// # Errors
-    /// An error of the database.
     pub async fn payment(&mut self, id: &str) -> Result<Option<Stored>> {
         let found = payments::by_id_in(&mut self.transaction, id).await?;
         Ok(found.filter(|payment| payment.merchant == self.merchant))
     }
 
     /// Stores a new payment.
-    ///
-    /// # Errors
-    /// An error of the database.
     pub async fn create(&mut self, payment: &Stored) -> Result<()> {
         payments::insert(&mut self.transaction, payment).await
     }
 
     /// Stores a changed payment, and emits an event of it if there is a kind.
-    ///
-    /// # Errors
-    /// An error of the database.
     pub async fn store(&mut self, payment: &mut Stored, kind: Option<EventKind>) -> Result<()> {
         payment.version += 1;
         payments::update(&mut self.transaction, payment).await?;
@@ -78,9 +66,6 @@ impl<'a> Change<'a> {
     }
 
     /// Stores a capture or a refund as the `number`th movement of its payment.
-    ///
-    /// # Errors
-    /// An error of the database.
     pub async fn add_movement(
         &mut self,
         payment: &str,
@@ -101,17 +86,11 @@ impl<'a> Change<'a> {
     }
 
     /// The movements of a payment, oldest first.
-    ///
-    /// # Errors
-    /// An error of the database.
     pub async fn movements(&mut self, payment: &str) -> Result<Vec<Moved>> {
         payments::movements_in(&mut self.transaction, payment).await
     }
 
     /// A payment as the merchant sees it.
-    ///
-    /// # Errors
-    /// An error of the database.
     pub async fn view(&mut self, payment: &Stored) -> Result<Payment> {
         let movements = self.movements(&payment.id).await?;
         Ok(view::payment(self.app, payment, movements))
@@ -131,9 +110,6 @@ impl<'a> Change<'a> {
     }
 
     /// Ends without a change.
-    ///
-    /// # Errors
-    /// An error of the database.
     pub async fn rollback(self) -> Result<()> {
         self.transaction.rollback().await
     }

@@ -1,4 +1,6 @@
 //! What may be done to payments, each in one transaction with its events and its answer.
+//!
+//! Every function fails with an error of the database; where it has other errors, it names them.
 
 mod authorise;
 mod change;

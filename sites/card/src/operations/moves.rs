@@ -16,9 +16,6 @@ const MOST_MOVEMENTS: usize = 100;
 pub type Step = std::result::Result<Payment, Problem>;
 
 /// Captures all or a part.
-///
-/// # Errors
-/// An error of the database.
 pub async fn capture(change: &mut Change<'_>, id: &str, asked: &Asked, last: bool) -> Result<Step> {
     let Some(mut payment) = change.payment(id).await? else { return Ok(Err(unknown())) };
     let moved = match possible(change, &payment, Kind::Capture, asked).await? {
@@ -39,9 +36,6 @@ pub async fn capture(change: &mut Change<'_>, id: &str, asked: &Asked, last: boo
 }
 
 /// Refunds all or a part.
-///
-/// # Errors
-/// An error of the database.
 pub async fn refund(change: &mut Change<'_>, id: &str, asked: &Asked) -> Result<Step> {
     let Some(mut payment) = change.payment(id).await? else { return Ok(Err(unknown())) };
     let moved = match possible(change, &payment, Kind::Refund, asked).await? {

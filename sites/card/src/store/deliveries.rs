@@ -17,9 +17,6 @@ pub(super) const DUE: &str = "SELECT d.id, d.attempts, d.created, d.next, e.body
 pub const DELIVERIES: Queue = queue!("deliveries");
 
 /// Writes a delivery into the outbox.
-///
-/// # Errors
-/// An error of the database.
 pub async fn insert(
     transaction: &mut Transaction,
     merchant: &str,
@@ -32,9 +29,6 @@ pub async fn insert(
 }
 
 /// Takes at most `most` due deliveries of an endpoint, each the event as JSON, until a time.
-///
-/// # Errors
-/// An error of the database.
 pub async fn claim(
     database: &Database,
     merchant: &str,

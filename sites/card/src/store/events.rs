@@ -24,9 +24,6 @@ pub(super) const FORGET: &str = "DELETE FROM events WHERE merchant = $1 AND sequ
      RETURNING id";
 
 /// Stores an event.
-///
-/// # Errors
-/// An error of the database.
 pub async fn insert(
     transaction: &mut Transaction,
     merchant: &str,
@@ -45,9 +42,6 @@ pub async fn insert(
 
 /// Forgets at most so many events from before a time that are no longer delivered, with
 /// their deliveries; returns how many.
-///
-/// # Errors
-/// An error of the database.
 pub async fn forget(
     transaction: &mut Transaction,
     merchant: &str,

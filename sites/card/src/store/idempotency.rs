@@ -27,9 +27,6 @@ pub(super) const FORGET: &str = "DELETE FROM idempotency WHERE merchant = $1 AND
      RETURNING key";
 
 /// What is known of a key.
-///
-/// # Errors
-/// An error of the database.
 pub async fn find(
     transaction: &mut Transaction,
     merchant: &str,
@@ -61,9 +58,6 @@ pub async fn insert(
 }
 
 /// Forgets at most so many keys from before a time; returns how many.
-///
-/// # Errors
-/// An error of the database.
 pub async fn forget(
     transaction: &mut Transaction,
     merchant: &str,

@@ -29,9 +29,6 @@ pub async fn lock(transaction: &mut Transaction, merchant: &str) -> Result<Count
 }
 
 /// Stores the counters of a locked merchant.
-///
-/// # Errors
-/// An error of the database.
 pub async fn save(transaction: &mut Transaction, merchant: &str, counters: Counters) -> Result<()> {
     let values = [merchant.into(), counters.events.into(), counters.keys.into()];
     transaction.run(SAVE, &values).await
@@ -40,9 +37,6 @@ pub async fn save(transaction: &mut Transaction, merchant: &str, counters: Count
 /// Forgets at most so many idempotency keys of a locked merchant from before `keys_before`,
 /// and events from before `events_before` that are no longer delivered. Returns whether
 /// there may be more.
-///
-/// # Errors
-/// An error of the database.
 pub async fn forget(
     transaction: &mut Transaction,
     merchant: &str,

@@ -116,25 +116,16 @@ const MOVE: &str = "INSERT INTO movements (payment, number, id, kind, reference,
      VALUES ($1, $2, $3, $4, $5, $6, $7)";
 
 /// The payment of this id.
-///
-/// # Errors
-/// An error of the database.
 pub async fn by_id(database: &Database, id: &str) -> Result<Option<Stored>> {
     database.first(BY_ID, &[id.into()]).await
 }
 
 /// The same within a transaction.
-///
-/// # Errors
-/// An error of the database.
 pub async fn by_id_in(transaction: &mut Transaction, id: &str) -> Result<Option<Stored>> {
     transaction.first(BY_ID, &[id.into()]).await
 }
 
 /// The payment of a merchant's reference.
-///
-/// # Errors
-/// An error of the database.
 pub async fn by_reference(
     database: &Database,
     merchant: &str,
@@ -144,9 +135,6 @@ pub async fn by_reference(
 }
 
 /// The same within a transaction.
-///
-/// # Errors
-/// An error of the database.
 pub async fn by_reference_in(
     transaction: &mut Transaction,
     merchant: &str,
@@ -156,33 +144,21 @@ pub async fn by_reference_in(
 }
 
 /// The payment of a card form.
-///
-/// # Errors
-/// An error of the database.
 pub async fn by_checkout(database: &Database, checkout: &str) -> Result<Option<Stored>> {
     database.first(BY_CHECKOUT, &[checkout.into()]).await
 }
 
 /// At most 100 payments that change by themselves now, the longest due first.
-///
-/// # Errors
-/// An error of the database.
 pub async fn due(database: &Database, now: i64) -> Result<Vec<Stored>> {
     database.all(DUE, &[now.into()]).await
 }
 
 /// When the next payment changes by itself, milliseconds since 1970.
-///
-/// # Errors
-/// An error of the database.
 pub async fn next_due(database: &Database) -> Result<i64> {
     Ok(database.first(NEXT_DUE, &[]).await?.unwrap_or(i64::MAX))
 }
 
 /// Stores a new payment.
-///
-/// # Errors
-/// An error of the database.
 pub async fn insert(transaction: &mut Transaction, it: &Stored) -> Result<()> {
     let card = Written::of(it);
     let values = [
@@ -213,9 +189,6 @@ pub async fn insert(transaction: &mut Transaction, it: &Stored) -> Result<()> {
 }
 
 /// Stores what may change of a payment.
-///
-/// # Errors
-/// An error of the database.
 pub async fn update(transaction: &mut Transaction, it: &Stored) -> Result<()> {
     let card = Written::of(it);
     let values = [
@@ -296,25 +269,16 @@ record!(Moved { kind, movement });
 record!(Movement { id, reference, amount, created_ms });
 
 /// The movements of a payment, oldest first.
-///
-/// # Errors
-/// An error of the database.
 pub async fn movements(database: &Database, payment: &str) -> Result<Vec<Moved>> {
     database.all(MOVEMENTS, &[payment.into()]).await
 }
 
 /// The same within a transaction.
-///
-/// # Errors
-/// An error of the database.
 pub async fn movements_in(transaction: &mut Transaction, payment: &str) -> Result<Vec<Moved>> {
     transaction.all(MOVEMENTS, &[payment.into()]).await
 }
 
 /// Stores the `number`th movement of a payment.
-///
-/// # Errors
-/// An error of the database.
 pub async fn add_movement(
     transaction: &mut Transaction,
     payment: &str,

@@ -81,9 +81,6 @@ pub struct Movement {
 impl Movement {
     /// Moves the cash within a transaction. `false`: the account does not cover it, and
     /// nothing was changed.
-    ///
-    /// # Errors
-    /// An error of the database.
     pub async fn apply_if_covered(self, transaction: &mut Transaction) -> Result<bool> {
         if self.cents.0 <= 0 {
             return Ok(true);
@@ -129,9 +126,6 @@ pub fn missing(what: &str) -> tidegate_sitekit::Error {
 }
 
 /// What a customer can spend.
-///
-/// # Errors
-/// An error of the database.
 pub async fn available(transaction: &mut Transaction, customer: i64) -> Result<Cents> {
     let sql = "SELECT available FROM accounts WHERE customer = $1";
     let found = transaction.first::<i64>(sql, &[customer.into()]).await?;

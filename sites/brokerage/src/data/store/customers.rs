@@ -26,18 +26,12 @@ const HOLDINGS: &str = "SELECT s.symbol, s.name, p.cents, h.available, h.reserve
      WHERE h.customer = $1 AND h.available + h.reserved > 0 ORDER BY s.symbol";
 
 /// Who signs in with this name.
-///
-/// # Errors
-/// An error of the database.
 pub async fn credentials(database: &Database, user: &str) -> Result<Option<Credentials>> {
     let sql = "SELECT id, password FROM customers WHERE user_name = $1";
     Ok(database.first(sql, &[user.into()]).await?)
 }
 
 /// Replaces the hash of a password, unless it has changed meanwhile.
-///
-/// # Errors
-/// An error of the database.
 pub async fn renew_password(database: &Database, request: &RenewPassword) -> Result<()> {
     let sql = "UPDATE customers SET password = $1 WHERE id = $2 AND password = $3";
     let values = [(&request.new).into(), request.customer.into(), (&request.old).into()];
@@ -45,18 +39,12 @@ pub async fn renew_password(database: &Database, request: &RenewPassword) -> Res
 }
 
 /// What a customer has.
-///
-/// # Errors
-/// An error of the database.
 pub async fn overview(database: &Database, customer: i64) -> Result<Overview> {
     let found = database.first(OVERVIEW, &[customer.into()]).await?;
     Ok(found.ok_or(tidegate_sitekit::database::Error::NoRow)?)
 }
 
 /// What a customer can spend.
-///
-/// # Errors
-/// An error of the database.
 pub async fn available(database: &Database, customer: i64) -> Result<Cents> {
     let sql = "SELECT available FROM accounts WHERE customer = $1";
     let found = database.first::<i64>(sql, &[customer.into()]).await?;
@@ -64,9 +52,6 @@ pub async fn available(database: &Database, customer: i64) -> Result<Cents> {
 }
 
 /// The shares of a customer, by symbol.
-///
-/// # Errors
-/// An error of the database.
 pub async fn holdings(database: &Database, customer: i64) -> Result<Vec<Holding>> {
     Ok(database.all(HOLDINGS, &[customer.into()]).await?)
 }

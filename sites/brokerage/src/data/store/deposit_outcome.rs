@@ -179,9 +179,6 @@ async fn no_wish(transaction: &mut Transaction, number: i64) -> tidegate_sitekit
 
 /// Ends a deposit that the processor was asked for in vain, with its entry of the outbox, unless
 /// another step has taken the place of the one that was tried.
-///
-/// # Errors
-/// An error of the database.
 pub async fn fail(database: &Database, request: FailDeposit, now: i64) -> Result<()> {
     let mut transaction = database.begin().await?;
     let target = transaction.lock::<Target>(TARGET_BY_NUMBER, &[request.number.into()]).await?;
@@ -204,9 +201,6 @@ pub async fn fail(database: &Database, request: FailDeposit, now: i64) -> Result
 }
 
 /// Forgets the ids of old events.
-///
-/// # Errors
-/// An error of the database.
 pub async fn forget_events(database: &Database, now: i64) -> tidegate_sitekit::Result<()> {
     let sql = "DELETE FROM card_events WHERE at < $1";
     database.run(sql, &[(now - EVENTS_KEPT).into()]).await

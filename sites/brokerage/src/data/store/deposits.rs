@@ -115,9 +115,6 @@ pub async fn begin(
 }
 
 /// Writes the entry of a deposit, in place of the one before.
-///
-/// # Errors
-/// An error of the database.
 pub(super) async fn wish(
     transaction: &mut Transaction,
     number: i64,
@@ -165,9 +162,6 @@ pub async fn list(database: &Database, request: ReadDeposits, now: i64) -> Resul
 }
 
 /// Entries of the outbox that are due, oldest first.
-///
-/// # Errors
-/// An error of the database.
 pub async fn due(database: &Database, request: ReadWishes, now_ms: u64) -> Result<Wishes> {
     let values = [ms(now_ms).into(), request.most.clamp(1, 200).into()];
     let found: Vec<DepositWithWish> = database.all(DUE, &values).await?;
@@ -175,9 +169,6 @@ pub async fn due(database: &Database, request: ReadWishes, now_ms: u64) -> Resul
 }
 
 /// Puts an entry off, unless another step has taken its place.
-///
-/// # Errors
-/// An error of the database.
 pub async fn postpone(database: &Database, request: PostponeWish, now_ms: u64) -> Result<()> {
     let sql = "UPDATE deposit_outbox SET attempts = attempts + 1, due_ms = $3
                WHERE deposit = $1 AND step = $2";

@@ -24,9 +24,6 @@ const LONGEST_MS: u64 = 4 * 3_600_000;
 
 /// Grants the right to its holder, or to another once it has run out. The term rises with
 /// each new holder.
-///
-/// # Errors
-/// An error of the database.
 pub async fn take(database: &Database, request: &TakeLease, now_ms: u64) -> Result<Lease> {
     let now = i64::try_from(now_ms).unwrap_or(i64::MAX / 2);
     let lasts = request.for_ms.clamp(SHORTEST_MS, LONGEST_MS);

@@ -1,5 +1,7 @@
 //! The data tier's SQL, one file per concept. Every statement is a constant; what a request
 //! contains is only ever bound to a placeholder.
+//!
+//! Every function fails with an error of the database; where it has other errors, it names them.
 
 pub mod cash;
 pub mod customers;

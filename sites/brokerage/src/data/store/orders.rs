@@ -56,9 +56,6 @@ const MATCHING_SELL: &str = "SELECT o.id, o.side, o.limit_cents, p.cents
      LIMIT $1";
 
 /// Orders of a customer, newest first, and whether there are older ones.
-///
-/// # Errors
-/// An error of the database.
 pub async fn read(
     database: &Database,
     customer: i64,
@@ -77,9 +74,6 @@ pub async fn read(
 }
 
 /// Open orders whose limit the latest price has reached.
-///
-/// # Errors
-/// An error of the database.
 pub async fn matching(database: &Database, request: ReadMatching) -> Result<Matching> {
     let most = request.most.clamp(1, 200);
     let mut orders: Vec<Match> = database.all(MATCHING_BUY, &[most.into()]).await?;

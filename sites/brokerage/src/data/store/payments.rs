@@ -50,9 +50,6 @@ pub enum Added {
 
 /// Adds a payment of this name to a customer's cash within a transaction, unless one of this
 /// name was added before.
-///
-/// # Errors
-/// An error of the database.
 pub async fn enter(
     transaction: &mut Transaction,
     customer: i64,

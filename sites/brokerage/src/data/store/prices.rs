@@ -52,17 +52,11 @@ async fn feed(database: &Database) -> Result<Feed> {
 }
 
 /// When the latest prices were recorded.
-///
-/// # Errors
-/// An error of the database.
 pub async fn recorded(database: &Database) -> Result<Recorded> {
     Ok(feed(database).await?.recorded)
 }
 
 /// All securities, by symbol.
-///
-/// # Errors
-/// An error of the database.
 pub async fn securities(database: &Database) -> Result<Vec<Security>> {
     let sql = "SELECT s.symbol, s.name, p.cents FROM securities s
                JOIN prices p ON p.security = s.id ORDER BY s.symbol";
@@ -70,9 +64,6 @@ pub async fn securities(database: &Database) -> Result<Vec<Security>> {
 }
 
 /// The latest price of a security.
-///
-/// # Errors
-/// An error of the database.
 pub async fn quote(database: &Database, symbol: &str) -> Result<Option<Quote>> {
     let sql = "SELECT s.id, p.cents, f.as_of_ms FROM securities s
                JOIN prices p ON p.security = s.id JOIN feed f ON f.id = 1 WHERE s.symbol = $1";
@@ -80,9 +71,6 @@ pub async fn quote(database: &Database, symbol: &str) -> Result<Option<Quote>> {
 }
 
 /// All prices, and the state of the feed.
-///
-/// # Errors
-/// An error of the database.
 pub async fn quotes(database: &Database) -> Result<FeedState> {
     let feed = feed(database).await?;
     let (tick, recorded) = (feed.tick, feed.recorded);
@@ -103,9 +91,6 @@ pub struct History {
 }
 
 /// The prices over the last while of what a customer holds.
-///
-/// # Errors
-/// An error of the database.
 pub async fn history(database: &Database, customer: i64) -> Result<History> {
     let sql = "SELECT s.symbol, p.at_ms, p.cents FROM holdings h
                JOIN securities s ON s.id = h.security

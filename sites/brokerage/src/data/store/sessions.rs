@@ -47,9 +47,6 @@ pub async fn customer(database: &Database, session: &SessionKey, now: i64) -> Re
 }
 
 /// Stores a session that begins now.
-///
-/// # Errors
-/// An error of the database.
 pub(super) async fn insert(
     transaction: &mut Transaction,
     customer: i64,
@@ -63,9 +60,6 @@ pub(super) async fn insert(
 }
 
 /// Opens a session in place of the one before, and returns what its customer has.
-///
-/// # Errors
-/// An error of the database.
 pub async fn open(database: &Database, request: OpenSession, now: i64) -> Result<Overview> {
     let OpenSession { customer, session, replaces } = request;
     let mut transaction = database.begin().await?;
@@ -87,17 +81,11 @@ pub async fn open(database: &Database, request: OpenSession, now: i64) -> Result
 }
 
 /// Ends a session, if it is not over yet.
-///
-/// # Errors
-/// An error of the database.
 pub async fn close(database: &Database, session: &SessionKey) -> Result<()> {
     Ok(database.run(DELETE, &[session.as_str().into()]).await?)
 }
 
 /// Forgets sessions that are over.
-///
-/// # Errors
-/// An error of the database.
 pub async fn forget_ended(database: &Database, now: i64) -> tidegate_sitekit::Result<()> {
     let sql = "DELETE FROM sessions WHERE seen <= $1";
     database.run(sql, &[(now - IDLE - NOTED).into()]).await
