@@ -6,7 +6,7 @@ use tidegate_sitekit::database::{Connection, Location, notes};
 use tidegate_sitekit::population::{Ready, prepare as prepare_database};
 use tidegate_sitekit::token::{self, Signer};
 use tidegate_sitekit::when;
-use tidegate_sitekit::{Error, Result};
+use tidegate_sitekit::{Error, Result, values};
 
 /// A site that was last noted as running so long ago was stopped, seconds.
 const ABSENCE: i64 = 90;
@@ -71,7 +71,7 @@ async fn resume(connection: &mut Connection, now: i64) -> Result<()> {
     connection.run("BEGIN", &[]).await?;
     if away > ABSENCE {
         let sql = "UPDATE items SET start_date = start_date + $1, end_date = end_date + $1";
-        connection.run(sql, &[away.into()]).await?;
+        connection.run(sql, &values![away]).await?;
     }
     notes::write(connection, "last_seen", &now.to_string()).await?;
     connection.run("COMMIT", &[]).await?;

@@ -11,6 +11,7 @@
 
 use tidegate_sitekit::Result;
 use tidegate_sitekit::database::{self, Connection, Dialect, notes, tables};
+use tidegate_sitekit::values;
 
 /// Kind and version of the database.
 const KIND: &str = "card";
@@ -87,7 +88,7 @@ pub async fn prepare<'m>(
     for merchant in merchants {
         let sql = "INSERT INTO merchants (name, events, keys) VALUES ($1, 0, 0)
                    ON CONFLICT (name) DO NOTHING";
-        connection.run(sql, &[merchant.into()]).await?;
+        connection.run(sql, &values![merchant]).await?;
     }
     connection.run("COMMIT", &[]).await?;
     Ok(())
@@ -100,7 +101,7 @@ async fn begin(connection: &mut Connection) -> database::Result<()> {
         Dialect::Postgres => {
             connection.run("BEGIN", &[]).await?;
             let lock = "SELECT 1::bigint FROM (SELECT pg_advisory_xact_lock($1)) AS locked";
-            connection.run(lock, &[LOCK.into()]).await
+            connection.run(lock, &values![LOCK]).await
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::schema::ITEM_COLUMNS;
 use tidegate_sitekit::Result;
 use tidegate_sitekit::database::Connection;
 use tidegate_sitekit::population::{Batch, Writer};
+use tidegate_sitekit::values;
 
 /// The tables that an item and what belongs to it go into.
 pub struct ItemTables {
@@ -44,50 +45,38 @@ impl ItemTables {
         let connection = &mut *writer.connection;
         let buyer = if active { None } else { goods.buyer(plan.seed, users) };
         if let Some(buyer) = buyer {
-            let row =
-                [buyer.into(), goods.id.into(), goods.quantity.into(), (now + goods.end).into()];
+            let row = values![buyer, goods.id, goods.quantity, now + goods.end];
             self.purchases.push(connection, row).await?;
         }
         for bid in &goods.bids {
-            let row = [
-                bid.user.into(),
-                goods.id.into(),
-                bid.quantity.into(),
-                bid.bid.into(),
-                bid.max_bid.into(),
-                (now + bid.date).into(),
-            ];
+            let row =
+                values![bid.user, goods.id, bid.quantity, bid.bid, bid.max_bid, now + bid.date];
             self.bids.push(connection, row).await?;
         }
         if let Some(remark) = Remark::after(plan.seed, goods.id, users) {
-            let row = [
-                remark.from.into(),
-                remark.to.into(),
-                goods.id.into(),
-                remark.rating.into(),
-                (now + remark.date).into(),
-                remark.comment().into(),
-            ];
+            let (from, to, rating, date) = (remark.from, remark.to, remark.rating, remark.date);
+            let comment = remark.comment();
+            let row = values![from, to, goods.id, rating, now + date, comment];
             self.comments.push(connection, row).await?;
         }
         let last = goods.bids.last();
-        let row = [
-            goods.id.into(),
-            goods.name.as_str().into(),
-            goods.initial_price.into(),
-            if buyer.is_some() { 0 } else { goods.quantity }.into(),
-            goods.reserve_price.into(),
-            goods.buy_now.into(),
-            i64::try_from(goods.bids.len()).unwrap_or(0).into(),
-            last.map_or(0, |bid| bid.bid).into(),
-            last.map_or(0, |bid| bid.user).into(),
-            (now + goods.start).into(),
-            (now + goods.end).into(),
-            goods.seller.into(),
-            region_of(goods.seller).into(),
-            goods.category.into(),
-            if active { goods.quantity } else { 0 }.into(),
-            goods.description.as_str().into(),
+        let row = values![
+            goods.id,
+            goods.name.as_str(),
+            goods.initial_price,
+            if buyer.is_some() { 0 } else { goods.quantity },
+            goods.reserve_price,
+            goods.buy_now,
+            i64::try_from(goods.bids.len()).unwrap_or(0),
+            last.map_or(0, |bid| bid.bid),
+            last.map_or(0, |bid| bid.user),
+            now + goods.start,
+            now + goods.end,
+            goods.seller,
+            region_of(goods.seller),
+            goods.category,
+            if active { goods.quantity } else { 0 },
+            goods.description.as_str()
         ];
         if active {
             self.active.push(connection, row).await?;

@@ -20,7 +20,7 @@ use super::search_index;
 use tidegate_sitekit::database::{Connection, Dialect, notes, tables};
 use tidegate_sitekit::password::PasswordCost;
 use tidegate_sitekit::population::{Batch, Hashing, Population, Schema, Secret, Writer};
-use tidegate_sitekit::{Result, once};
+use tidegate_sitekit::{Result, once, values};
 
 /// People hashed and written at once.
 const PEOPLE: i64 = 4_000;
@@ -66,12 +66,12 @@ impl Population for Auction {
 async fn catalogue(connection: &mut Connection) -> Result<()> {
     let mut categories = Batch::new("categories", "id, name");
     for (id, category) in (1..).zip(&CATEGORIES) {
-        categories.push(connection, [id.into(), category.name.into()]).await?;
+        categories.push(connection, values![id, category.name]).await?;
     }
     categories.write(connection).await?;
     let mut regions = Batch::new("regions", "id, name");
-    for (id, name) in (1..).zip(&REGIONS) {
-        regions.push(connection, [id.into(), (*name).into()]).await?;
+    for (id, name) in (1..).zip(REGIONS) {
+        regions.push(connection, values![id, name]).await?;
     }
     Ok(regions.write(connection).await?)
 }
@@ -110,18 +110,19 @@ async fn people(plan: Plan, cost: PasswordCost, writer: &mut Writer<'_>) -> Resu
         for (person, hash) in people.iter().zip(hashes) {
             let (rating, comments) = reputation[index(person.id)];
             let nickname = person.nickname();
-            let row = [
-                person.id.into(),
-                person.firstname.into(),
-                person.lastname.into(),
-                nickname.as_str().into(),
-                hash.into(),
-                format!("{nickname}@example.com").into(),
-                rating.into(),
-                0.into(),
-                (writer.now - person.age).into(),
-                person.region.into(),
-                comments.into(),
+            let email = format!("{nickname}@example.com");
+            let row = values![
+                person.id,
+                person.firstname,
+                person.lastname,
+                nickname.as_str(),
+                hash,
+                email,
+                rating,
+                0,
+                writer.now - person.age,
+                person.region,
+                comments
             ];
             batch.push(writer.connection, row).await?;
         }
@@ -166,7 +167,7 @@ async fn items(plan: Plan, writer: &mut Writer<'_>) -> Result<()> {
     for region in 0..=REGION_COUNT {
         for category in 0..=CATEGORY_COUNT {
             let items = counts[index(region)][index(category)];
-            let row = [region.into(), category.into(), items.into()];
+            let row = values![region, category, items];
             batch.push(writer.connection, row).await?;
         }
     }

@@ -4,7 +4,7 @@ use tidegate_sitekit::database::{self, Database, LockingSql, Transaction};
 use tidegate_sitekit::money::Cents;
 use tidegate_sitekit::once::{self, Accepted, Form, Receipt};
 use tidegate_sitekit::record;
-use tidegate_sitekit::{Problem, Result, locking};
+use tidegate_sitekit::{Problem, Result, locking, values};
 
 /// A new bid.
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +104,7 @@ pub fn price(nb_of_bids: i64, max_bid: Cents, initial_price: Cents) -> Cents {
 
 /// A page of the bids on an item, latest first; `from` of them are skipped.
 pub async fn history(database: &Database, item: i64, from: i64) -> Result<Vec<PastBid>> {
-    database.all(HISTORY, &[item.into(), from.into()]).await
+    database.all(HISTORY, &values![item, from]).await
 }
 
 /// Places a bid in one transaction: locks the item, stores the bid and updates
@@ -124,7 +124,7 @@ pub async fn place(database: &Database, form: Form, new: NewBid) -> Result<Accep
 }
 
 async fn store(transaction: &mut Transaction, new: NewBid) -> Result<(Outcome, Option<Receipt>)> {
-    let target = transaction.lock::<Target>(TARGET, &[new.item.into()]).await?;
+    let target = transaction.lock::<Target>(TARGET, &values![new.item]).await?;
     let target = target.filter(|target| target.end_date > new.date && target.quantity > 0);
     let target = target.ok_or_else(|| ended("Your bid came too late and was not placed."))?;
     if new.quantity > target.quantity {
@@ -148,7 +148,7 @@ async fn store(transaction: &mut Transaction, new: NewBid) -> Result<(Outcome, O
 
     let sql = "UPDATE items SET nb_of_bids = nb_of_bids + 1, max_bid = $1, high_bidder = $2
                WHERE id = $3";
-    transaction.run(sql, &[new.bid.0.into(), new.user.into(), new.item.into()]).await?;
+    transaction.run(sql, &values![new.bid, new.user, new.item]).await?;
     let nb_of_bids = target.nb_of_bids + 1;
     Ok((leads(nb_of_bids), Some(Receipt { row, figure: nb_of_bids })))
 }

@@ -3,7 +3,7 @@
 use tidegate_sitekit::database::{self, Database, Transaction};
 use tidegate_sitekit::once::{self, Accepted, Form, Receipt};
 use tidegate_sitekit::record;
-use tidegate_sitekit::{Problem, Result};
+use tidegate_sitekit::{Problem, Result, values};
 
 /// Comments on one page: each may be long.
 pub const COMMENTS_PAGE: i64 = 5;
@@ -69,7 +69,7 @@ pub(crate) const BY_ID: &str = "SELECT u.nickname, c.rating, c.date, c.comment
 
 /// A page of the comments about a person, latest first; `from` of them are skipped.
 pub async fn about(database: &Database, user: i64, from: i64) -> Result<Vec<Comment>> {
-    database.all(ABOUT, &[user.into(), from.into()]).await
+    database.all(ABOUT, &values![user, from]).await
 }
 
 /// Stores a comment and updates the person's rating and number of comments in
@@ -90,14 +90,14 @@ async fn store(
     let NewComment { from, to, item, rating, comment, date } = new;
     let sql = "UPDATE users SET rating = rating + $1, nb_of_comments = nb_of_comments + 1
                WHERE id = $2 RETURNING nickname";
-    let nickname = transaction.first(sql, &[rating.into(), to.into()]).await?;
+    let nickname = transaction.first(sql, &values![rating, to]).await?;
     let nickname = nickname.ok_or_else(|| {
         let remedy = "Go back to the item and follow its links.";
         Problem::new(404, "There is no such person", "Nobody has this number.", remedy)
     })?;
     let sql = "INSERT INTO comments (from_user_id, to_user_id, item_id, rating, date, comment)
                VALUES ($1, $2, $3, $4, $5, $6) RETURNING id";
-    let values = [from.into(), to.into(), item.into(), rating.into(), date.into(), comment.into()];
+    let values = values![from, to, item, rating, date, comment];
     let row = transaction.first(sql, &values).await?.ok_or(database::Error::NoRow)?;
     let added = Added { nickname, rating, date, comment: comment.into() };
     Ok((added, Some(Receipt { row, figure: 0 })))

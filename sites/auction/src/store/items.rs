@@ -5,6 +5,7 @@ use tidegate_sitekit::Result;
 use tidegate_sitekit::database::Database;
 use tidegate_sitekit::money::Cents;
 use tidegate_sitekit::record;
+use tidegate_sitekit::values;
 use tidegate_sitekit::when;
 
 /// An item with all that its page shows.
@@ -80,10 +81,10 @@ pub(crate) const ENDED: &str =
 
 /// The item of this id, active or ended, if there ever was one.
 pub async fn item(database: &Database, id: i64) -> Result<Option<Item>> {
-    if let Some(mut item) = database.first::<Item>(ACTIVE, &[id.into()]).await? {
+    if let Some(mut item) = database.first::<Item>(ACTIVE, &values![id]).await? {
         item.ended = item.end_date <= when::now();
         return Ok(Some(item));
     }
-    let ended = database.first::<Item>(ENDED, &[id.into()]).await?;
+    let ended = database.first::<Item>(ENDED, &values![id]).await?;
     Ok(ended.map(|item| Item { ended: true, ..item }))
 }

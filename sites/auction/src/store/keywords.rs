@@ -11,6 +11,7 @@ use super::listing::Listed;
 use crate::search_index::pg_query;
 use tidegate_sitekit::Result;
 use tidegate_sitekit::database::{Database, Dialect};
+use tidegate_sitekit::values;
 
 /// Most matches that are counted and can be paged through.
 pub const MOST: i64 = 1000;
@@ -103,11 +104,11 @@ pub async fn count(database: &Database, search: &Search) -> Result<i64> {
     let found = match database.dialect() {
         Dialect::Sqlite => {
             let query = search.for_sqlite();
-            database.first(COUNT_IN_SQLITE, &[(&query).into()]).await?
+            database.first(COUNT_IN_SQLITE, &values![query]).await?
         }
         Dialect::Postgres => {
             let query = search.for_postgres();
-            let values = [(&query).into(), search.category.into(), search.region.into()];
+            let values = values![query, search.category, search.region];
             database.first(COUNT_IN_POSTGRES, &values).await?
         }
     };
@@ -124,17 +125,11 @@ pub async fn find(
     match database.dialect() {
         Dialect::Sqlite => {
             let query = search.for_sqlite();
-            database.all(FIND_IN_SQLITE, &[(&query).into(), from.into(), now.into()]).await
+            database.all(FIND_IN_SQLITE, &values![query, from, now]).await
         }
         Dialect::Postgres => {
             let query = search.for_postgres();
-            let values = [
-                (&query).into(),
-                search.category.into(),
-                search.region.into(),
-                from.into(),
-                now.into(),
-            ];
+            let values = values![query, search.category, search.region, from, now];
             database.all(FIND_IN_POSTGRES, &values).await
         }
     }

@@ -4,7 +4,7 @@ use super::bids;
 use tidegate_sitekit::database::{Database, Dialect, LockingSql, Transaction};
 use tidegate_sitekit::money::Cents;
 use tidegate_sitekit::record;
-use tidegate_sitekit::{Result, locking};
+use tidegate_sitekit::{Result, locking, values};
 
 /// An item as it is shown in a list.
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ pub async fn in_category(
     now: i64,
     from: i64,
 ) -> Result<Vec<Listed>> {
-    let values = [category.into(), now.into(), from.into()];
+    let values = values![category, now, from];
     database.all(IN_CATEGORY, &values).await
 }
 
@@ -82,23 +82,23 @@ pub async fn in_region(
     now: i64,
     from: i64,
 ) -> Result<Vec<Listed>> {
-    let values = [region.into(), category.into(), now.into(), from.into()];
+    let values = values![region, category, now, from];
     database.all(IN_REGION, &values).await
 }
 
 /// The eight items of the whole site that end first.
 pub async fn ending_soon(database: &Database, now: i64) -> Result<Vec<Listed>> {
-    database.all(ENDING_SOON, &[now.into()]).await
+    database.all(ENDING_SOON, &values![now]).await
 }
 
 /// How many items are active in a region (0: all) and category (0: all).
 pub async fn count(database: &Database, region: i64, category: i64) -> Result<i64> {
-    Ok(database.first(COUNT, &[region.into(), category.into()]).await?.unwrap_or(0))
+    Ok(database.first(COUNT, &values![region, category]).await?.unwrap_or(0))
 }
 
 /// How many items are active, by category, in a region (0: all).
 pub async fn count_by_category(database: &Database, region: i64) -> Result<Vec<(i64, i64)>> {
-    database.all(COUNT_BY_CATEGORY, &[region.into()]).await
+    database.all(COUNT_BY_CATEGORY, &values![region]).await
 }
 
 /// How many items are active, by region.
@@ -122,6 +122,6 @@ pub async fn count_change(
     }
     let sql = "UPDATE active_counts SET items = items + $1
                WHERE region IN (0, $2) AND category IN (0, $3)";
-    transaction.run(sql, &[change.into(), region.into(), category.into()]).await?;
+    transaction.run(sql, &values![change, region, category]).await?;
     Ok(())
 }

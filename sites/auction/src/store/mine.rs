@@ -4,6 +4,7 @@ use tidegate_sitekit::Result;
 use tidegate_sitekit::database::Database;
 use tidegate_sitekit::money::Cents;
 use tidegate_sitekit::record;
+use tidegate_sitekit::values;
 use tidegate_sitekit::when::DAY;
 
 /// How far back the page looks.
@@ -77,7 +78,7 @@ record!(Listed { list, line });
 
 /// Reads the lists of a person's own page.
 pub async fn mine(database: &Database, user: i64, now: i64) -> Result<Mine> {
-    let values = [user.into(), now.into(), (now - LOOK_BACK).into()];
+    let values = values![user, now, now - LOOK_BACK];
     let mut mine = Mine::default();
     for Listed { list, line } in database.all(ALL, &values).await? {
         match list {

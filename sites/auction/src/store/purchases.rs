@@ -5,7 +5,7 @@ use tidegate_sitekit::database::{self, Database, LockingSql, Transaction};
 use tidegate_sitekit::money::Cents;
 use tidegate_sitekit::once::{self, Accepted, Form, Receipt};
 use tidegate_sitekit::record;
-use tidegate_sitekit::{Problem, Result, locking};
+use tidegate_sitekit::{Problem, Result, locking, values};
 
 /// A new purchase.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +64,7 @@ async fn store(
     transaction: &mut Transaction,
     new: NewPurchase,
 ) -> Result<(Bought, Option<Receipt>)> {
-    let offer = transaction.lock::<Offer>(OFFER, &[new.item.into()]).await?;
+    let offer = transaction.lock::<Offer>(OFFER, &values![new.item]).await?;
     let offer = offer.filter(|offer| offer.end_date > new.date && offer.quantity > 0);
     let offer = offer.ok_or_else(|| ended("It was sold before your purchase arrived."))?;
     let price = offer.buy_now.some().ok_or_else(no_fixed_price)?;
@@ -74,11 +74,11 @@ async fn store(
     let left = offer.quantity - new.quantity;
     let sql = "INSERT INTO buy_now (buyer_id, item_id, qty, date) VALUES ($1, $2, $3, $4)
                RETURNING id";
-    let values = [new.user.into(), new.item.into(), new.quantity.into(), new.date.into()];
+    let values = values![new.user, new.item, new.quantity, new.date];
     let row = transaction.first(sql, &values).await?.ok_or(database::Error::NoRow)?;
     let end = if left == 0 { new.date } else { offer.end_date };
     let sql = "UPDATE items SET quantity = $1, end_date = $2 WHERE id = $3";
-    transaction.run(sql, &[left.into(), end.into(), new.item.into()]).await?;
+    transaction.run(sql, &values![left, end, new.item]).await?;
     let bought = Bought { price, quantity: new.quantity, left };
     Ok((bought, Some(Receipt { row, figure: left })))
 }

@@ -7,6 +7,7 @@ use tidegate_sitekit::database::{self, Database, Dialect, Transaction};
 use tidegate_sitekit::money::Cents;
 use tidegate_sitekit::once::{self, Accepted, Form, Receipt};
 use tidegate_sitekit::record;
+use tidegate_sitekit::values;
 use tidegate_sitekit::when::DAY;
 
 /// A new item.
@@ -108,19 +109,19 @@ async fn insert(transaction: &mut Transaction, new: &NewItem<'_>) -> Result<i64>
                                   max_bid, high_bidder, start_date, end_date, seller, region,
                                   category, relist, description)
                VALUES ($1, $2, $3, $4, $5, 0, 0, 0, $6, $7, $8, $9, $10, $11, $12) RETURNING id";
-    let values = [
-        new.name.into(),
-        new.initial_price.0.into(),
-        new.quantity.into(),
-        new.reserve_price.0.into(),
-        new.buy_now.0.into(),
-        new.start_date.into(),
-        new.end_date.into(),
-        new.seller.into(),
-        new.region.into(),
-        new.category.into(),
-        new.relist.into(),
-        new.description.into(),
+    let values = values![
+        new.name,
+        new.initial_price,
+        new.quantity,
+        new.reserve_price,
+        new.buy_now,
+        new.start_date,
+        new.end_date,
+        new.seller,
+        new.region,
+        new.category,
+        new.relist,
+        new.description
     ];
     let id = transaction.first(sql, &values).await?.ok_or(database::Error::NoRow)?;
     count_change(transaction, new.region, new.category, 1).await?;
@@ -157,7 +158,7 @@ pub(crate) const ENDED: &str = "SELECT id, region, category, relist FROM items
 /// load of buyers.
 pub async fn close_ended(database: &Database, now: i64) -> Result<usize> {
     // Reading takes no lock; only an ended auction does.
-    let due: Vec<Ended> = database.all(ENDED, &[now.into()]).await?;
+    let due: Vec<Ended> = database.all(ENDED, &values![now]).await?;
     if due.is_empty() {
         return Ok(0);
     }
@@ -171,7 +172,7 @@ pub async fn close_ended(database: &Database, now: i64) -> Result<usize> {
     let mut closed = 0;
     for id in ids {
         // Another process may have closed it, or a late bidder holds its lock.
-        if transaction.first::<i64>(lock, &[id.into()]).await?.is_none() {
+        if transaction.first::<i64>(lock, &values![id]).await?.is_none() {
             continue;
         }
         let ended = due.iter().find(|ended| ended.id == id).expect("taken from there");
@@ -186,15 +187,15 @@ async fn close(transaction: &mut Transaction, ended: &Ended, now: i64) -> Result
     let keep = sqlx::AssertSqlSafe(format!(
         "INSERT INTO old_items ({ITEM_COLUMNS}) SELECT {ITEM_COLUMNS} FROM items WHERE id = $1"
     ));
-    transaction.run(keep, &[ended.id.into()]).await?;
-    transaction.run("DELETE FROM items WHERE id = $1", &[ended.id.into()]).await?;
+    transaction.run(keep, &values![ended.id]).await?;
+    transaction.run("DELETE FROM items WHERE id = $1", &values![ended.id]).await?;
     count_change(transaction, ended.region, ended.category, -1).await?;
     if ended.relist == 0 {
         return Ok(());
     }
     let sql = "SELECT name, description, initial_price, reserve_price, buy_now, seller,
                       end_date - start_date FROM old_items WHERE id = $1";
-    let Some(again) = transaction.first::<Again>(sql, &[ended.id.into()]).await? else {
+    let Some(again) = transaction.first::<Again>(sql, &values![ended.id]).await? else {
         return Ok(());
     };
     let new = NewItem {
@@ -219,5 +220,5 @@ async fn close(transaction: &mut Transaction, ended: &Ended, now: i64) -> Result
 /// Notes that the site was running at `now`: auctions are paused while it is not.
 pub async fn note_running(database: &Database, now: i64) -> Result<()> {
     let sql = "UPDATE site_notes SET value = $1 WHERE name = 'last_seen'";
-    database.run(sql, &[now.to_string().as_str().into()]).await
+    database.run(sql, &values![now.to_string().as_str()]).await
 }

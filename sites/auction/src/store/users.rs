@@ -3,7 +3,7 @@
 use tidegate_sitekit::database::{Database, Transaction};
 use tidegate_sitekit::once::{self, Accepted, Form, Receipt};
 use tidegate_sitekit::record;
-use tidegate_sitekit::{Problem, Result};
+use tidegate_sitekit::{Problem, Result, values};
 
 /// The public profile of a person.
 #[derive(Clone, Debug)]
@@ -85,18 +85,18 @@ pub(crate) const BY_NICKNAME: &str =
 
 /// The person of this id.
 pub async fn by_id(database: &Database, id: i64) -> Result<Option<User>> {
-    database.first(BY_ID, &[id.into()]).await
+    database.first(BY_ID, &values![id]).await
 }
 
 /// The account of this nickname.
 pub async fn account(database: &Database, nickname: &str) -> Result<Option<Account>> {
-    database.first(BY_NICKNAME, &[nickname.into()]).await
+    database.first(BY_NICKNAME, &values![nickname]).await
 }
 
 /// Replaces the hash of a password, unless it has changed meanwhile.
 pub async fn renew_password(database: &Database, id: i64, old: &str, new: &str) -> Result<()> {
     let sql = "UPDATE users SET password = $1 WHERE id = $2 AND password = $3";
-    database.run(sql, &[new.into(), id.into(), old.into()]).await
+    database.run(sql, &values![new, id, old]).await
 }
 
 /// Creates an account. A form sent again creates one account.
@@ -121,14 +121,14 @@ async fn store(
                                   creation_date, region, nb_of_comments)
                VALUES ($1, $2, $3, $4, $5, 0, 0, $6, $7, 0)
                ON CONFLICT (nickname) DO NOTHING RETURNING id";
-    let values = [
-        new.firstname.into(),
-        new.lastname.into(),
-        new.nickname.into(),
-        new.password.into(),
-        new.email.into(),
-        new.creation_date.into(),
-        new.region.into(),
+    let values = values![
+        new.firstname,
+        new.lastname,
+        new.nickname,
+        new.password,
+        new.email,
+        new.creation_date,
+        new.region
     ];
     let id = transaction.first::<i64>(sql, &values).await?.ok_or_else(|| {
         let why = format!("Somebody else is called {} here.", new.nickname);

@@ -2,7 +2,7 @@
 
 use tidegate_sitekit::database::{Database, Transaction};
 use tidegate_sitekit::queue::{Entry, Queue};
-use tidegate_sitekit::{Result, queue};
+use tidegate_sitekit::{Result, queue, values};
 
 /// An event that is to be delivered, as JSON.
 pub type Delivery = Entry<String>;
@@ -24,7 +24,7 @@ pub async fn insert(
     endpoint: &str,
     now: i64,
 ) -> Result<()> {
-    let values = [merchant.into(), event.into(), endpoint.into(), now.into()];
+    let values = values![merchant, event, endpoint, now];
     transaction.run(INSERT, &values).await
 }
 
@@ -37,6 +37,6 @@ pub async fn claim(
     until: i64,
     most: i64,
 ) -> Result<Vec<Delivery>> {
-    let values = [merchant.into(), endpoint.into(), now.into(), most.into()];
+    let values = values![merchant, endpoint, now, most];
     DELIVERIES.claim(database, DUE, &values, until).await
 }

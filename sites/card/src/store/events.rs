@@ -2,6 +2,7 @@
 
 use tidegate_sitekit::Result;
 use tidegate_sitekit::database::Transaction;
+use tidegate_sitekit::values;
 
 /// An event as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,13 +31,7 @@ pub async fn insert(
     event: &StoredEvent,
     now: i64,
 ) -> Result<()> {
-    let values = [
-        merchant.into(),
-        event.sequence.into(),
-        (&event.id).into(),
-        (&event.body).into(),
-        now.into(),
-    ];
+    let values = values![merchant, event.sequence, event.id, event.body, now];
     transaction.run(INSERT, &values).await
 }
 
@@ -48,10 +43,10 @@ pub async fn forget(
     before: i64,
     most: i64,
 ) -> Result<i64> {
-    let values = [merchant.into(), before.into(), most.into()];
+    let values = values![merchant, before, most];
     let ids: Vec<String> = transaction.all(FORGET, &values).await?;
     for id in &ids {
-        transaction.run("DELETE FROM deliveries WHERE event = $1", &[id.into()]).await?;
+        transaction.run("DELETE FROM deliveries WHERE event = $1", &values![id]).await?;
     }
     Ok(i64::try_from(ids.len()).unwrap_or(i64::MAX))
 }

@@ -3,6 +3,7 @@
 use tidegate_sitekit::Result;
 use tidegate_sitekit::database::Transaction;
 use tidegate_sitekit::record;
+use tidegate_sitekit::values;
 
 /// What is known of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +33,7 @@ pub async fn find(
     merchant: &str,
     key: &str,
 ) -> Result<Option<Kept>> {
-    transaction.first(FIND, &[merchant.into(), key.into()]).await
+    transaction.first(FIND, &values![merchant, key]).await
 }
 
 /// Stores a new key.
@@ -46,14 +47,7 @@ pub async fn insert(
     kept: &Kept,
     now: i64,
 ) -> Result<()> {
-    let values = [
-        merchant.into(),
-        key.into(),
-        (&kept.fingerprint).into(),
-        kept.status.into(),
-        (&kept.body).into(),
-        now.into(),
-    ];
+    let values = values![merchant, key, kept.fingerprint, kept.status, kept.body, now];
     transaction.run(INSERT, &values).await
 }
 
@@ -64,7 +58,7 @@ pub async fn forget(
     before: i64,
     most: i64,
 ) -> Result<i64> {
-    let values = [merchant.into(), before.into(), most.into()];
+    let values = values![merchant, before, most];
     let forgotten: Vec<String> = transaction.all(FORGET, &values).await?;
     Ok(i64::try_from(forgotten.len()).unwrap_or(i64::MAX))
 }

@@ -3,7 +3,7 @@
 use crate::store::{events, idempotency};
 use tidegate_sitekit::database::{LockingSql, Transaction};
 use tidegate_sitekit::record;
-use tidegate_sitekit::{Error, Result, locking};
+use tidegate_sitekit::{Error, Result, locking, values};
 
 /// What is counted of a merchant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,13 +24,13 @@ const SAVE: &str = "UPDATE merchants SET events = $2, keys = $3 WHERE name = $1"
 /// # Errors
 /// An error of the database; the merchant has no row.
 pub async fn lock(transaction: &mut Transaction, merchant: &str) -> Result<Counters> {
-    let found = transaction.lock(LOCK, &[merchant.into()]).await?;
+    let found = transaction.lock(LOCK, &values![merchant]).await?;
     found.ok_or_else(|| Error::Internal(format!("merchant {merchant} has no row")))
 }
 
 /// Stores the counters of a locked merchant.
 pub async fn save(transaction: &mut Transaction, merchant: &str, counters: Counters) -> Result<()> {
-    let values = [merchant.into(), counters.events.into(), counters.keys.into()];
+    let values = values![merchant, counters.events, counters.keys];
     transaction.run(SAVE, &values).await
 }
 

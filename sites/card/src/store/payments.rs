@@ -6,9 +6,10 @@ use crate::issuer::DeclineCode;
 use crate::resource::{Cancellation, CardSummary, Movement};
 use crate::state::State;
 use tidegate_sitekit::Result;
-use tidegate_sitekit::database::{self, Columns, Database, Error, Record, Transaction};
+use tidegate_sitekit::database::{self, Columns, Database, Error, Record, Transaction, Value};
 use tidegate_sitekit::named;
 use tidegate_sitekit::record;
+use tidegate_sitekit::values;
 
 /// A payment as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +71,12 @@ impl Record for Currency {
     }
 }
 
+impl From<&Currency> for Value<'_> {
+    fn from(currency: &Currency) -> Self {
+        Self::Text(currency.code())
+    }
+}
+
 impl Record for CardSummary {
     fn read(columns: &mut Columns<'_>) -> database::Result<Self> {
         Self::read_optional(columns)?.ok_or(Error::Content("card"))
@@ -117,12 +124,12 @@ const MOVE: &str = "INSERT INTO movements (payment, number, id, kind, reference,
 
 /// The payment of this id.
 pub async fn by_id(database: &Database, id: &str) -> Result<Option<Stored>> {
-    database.first(BY_ID, &[id.into()]).await
+    database.first(BY_ID, &values![id]).await
 }
 
 /// The same within a transaction.
 pub async fn by_id_in(transaction: &mut Transaction, id: &str) -> Result<Option<Stored>> {
-    transaction.first(BY_ID, &[id.into()]).await
+    transaction.first(BY_ID, &values![id]).await
 }
 
 /// The payment of a merchant's reference.
@@ -131,7 +138,7 @@ pub async fn by_reference(
     merchant: &str,
     reference: &str,
 ) -> Result<Option<Stored>> {
-    database.first(BY_REFERENCE, &[merchant.into(), reference.into()]).await
+    database.first(BY_REFERENCE, &values![merchant, reference]).await
 }
 
 /// The same within a transaction.
@@ -140,17 +147,17 @@ pub async fn by_reference_in(
     merchant: &str,
     reference: &str,
 ) -> Result<Option<Stored>> {
-    transaction.first(BY_REFERENCE, &[merchant.into(), reference.into()]).await
+    transaction.first(BY_REFERENCE, &values![merchant, reference]).await
 }
 
 /// The payment of a card form.
 pub async fn by_checkout(database: &Database, checkout: &str) -> Result<Option<Stored>> {
-    database.first(BY_CHECKOUT, &[checkout.into()]).await
+    database.first(BY_CHECKOUT, &values![checkout]).await
 }
 
 /// At most 100 payments that change by themselves now, the longest due first.
 pub async fn due(database: &Database, now: i64) -> Result<Vec<Stored>> {
-    database.all(DUE, &[now.into()]).await
+    database.all(DUE, &values![now]).await
 }
 
 /// When the next payment changes by itself, milliseconds since 1970.
@@ -161,29 +168,29 @@ pub async fn next_due(database: &Database) -> Result<i64> {
 /// Stores a new payment.
 pub async fn insert(transaction: &mut Transaction, it: &Stored) -> Result<()> {
     let card = Written::of(it);
-    let values = [
-        (&it.id).into(),
-        (&it.merchant).into(),
-        (&it.reference).into(),
-        (&it.checkout).into(),
-        it.state.amount.into(),
-        it.currency.code().into(),
-        it.state.phase.number().into(),
-        it.state.captured.into(),
-        it.state.refunded.into(),
-        (&it.description).into(),
-        (&it.return_url).into(),
-        it.attempts.into(),
-        it.due.into(),
-        card.brand.into(),
-        card.last4.into(),
-        card.fingerprint.into(),
-        card.expiry.month.into(),
-        card.expiry.year.into(),
-        card.decline_code.into(),
-        card.cancellation.into(),
-        it.version.into(),
-        it.created.into(),
+    let values = values![
+        it.id,
+        it.merchant,
+        it.reference,
+        it.checkout,
+        it.state.amount,
+        it.currency,
+        it.state.phase,
+        it.state.captured,
+        it.state.refunded,
+        it.description,
+        it.return_url,
+        it.attempts,
+        it.due,
+        card.brand,
+        card.last4,
+        card.fingerprint,
+        card.expiry.month,
+        card.expiry.year,
+        card.decline_code,
+        card.cancellation,
+        it.version,
+        it.created
     ];
     transaction.run(INSERT, &values).await
 }
@@ -191,21 +198,21 @@ pub async fn insert(transaction: &mut Transaction, it: &Stored) -> Result<()> {
 /// Stores what may change of a payment.
 pub async fn update(transaction: &mut Transaction, it: &Stored) -> Result<()> {
     let card = Written::of(it);
-    let values = [
-        (&it.id).into(),
-        it.state.phase.number().into(),
-        it.state.captured.into(),
-        it.state.refunded.into(),
-        it.attempts.into(),
-        it.due.into(),
-        card.brand.into(),
-        card.last4.into(),
-        card.fingerprint.into(),
-        card.expiry.month.into(),
-        card.expiry.year.into(),
-        card.decline_code.into(),
-        card.cancellation.into(),
-        it.version.into(),
+    let values = values![
+        it.id,
+        it.state.phase,
+        it.state.captured,
+        it.state.refunded,
+        it.attempts,
+        it.due,
+        card.brand,
+        card.last4,
+        card.fingerprint,
+        card.expiry.month,
+        card.expiry.year,
+        card.decline_code,
+        card.cancellation,
+        it.version
     ];
     transaction.run(UPDATE, &values).await
 }
@@ -270,12 +277,12 @@ record!(Movement { id, reference, amount, created_ms });
 
 /// The movements of a payment, oldest first.
 pub async fn movements(database: &Database, payment: &str) -> Result<Vec<Moved>> {
-    database.all(MOVEMENTS, &[payment.into()]).await
+    database.all(MOVEMENTS, &values![payment]).await
 }
 
 /// The same within a transaction.
 pub async fn movements_in(transaction: &mut Transaction, payment: &str) -> Result<Vec<Moved>> {
-    transaction.all(MOVEMENTS, &[payment.into()]).await
+    transaction.all(MOVEMENTS, &values![payment]).await
 }
 
 /// Stores the `number`th movement of a payment.
@@ -285,14 +292,14 @@ pub async fn add_movement(
     number: i64,
     moved: &Moved,
 ) -> Result<()> {
-    let values = [
-        payment.into(),
-        number.into(),
-        (&moved.movement.id).into(),
-        moved.kind.name().into(),
-        (&moved.movement.reference).into(),
-        moved.movement.amount.into(),
-        moved.movement.created_ms.into(),
+    let values = values![
+        payment,
+        number,
+        moved.movement.id,
+        moved.kind,
+        moved.movement.reference,
+        moved.movement.amount,
+        moved.movement.created_ms
     ];
     transaction.run(MOVE, &values).await
 }

@@ -12,22 +12,32 @@ pub enum Value<'a> {
     Text(&'a str),
 }
 
-impl From<i64> for Value<'_> {
-    fn from(value: i64) -> Self {
-        Self::Int(value)
-    }
+/// Makes values of a type: `Type: value => Value`.
+macro_rules! values_of {
+    ($($type:ty: $from:ident => $value:expr;)+) => {
+        $(impl<'a> From<$type> for Value<'a> {
+            fn from($from: $type) -> Self {
+                $value
+            }
+        })+
+    };
+}
+values_of! {
+    i64: number => Self::Int(number);
+    &i64: number => Self::Int(*number);
+    &&i64: number => Self::Int(**number);
+    &Cents: amount => Self::Int(amount.0);
+    &'a str: text => Self::Text(text);
+    &&'a str: text => Self::Text(text);
+    &'a String: text => Self::Text(text);
+    &&'a String: text => Self::Text(text);
 }
 
-impl<'a> From<&'a str> for Value<'a> {
-    fn from(value: &'a str) -> Self {
-        Self::Text(value)
-    }
-}
-
-impl<'a> From<&'a String> for Value<'a> {
-    fn from(value: &'a String) -> Self {
-        Self::Text(value)
-    }
+/// The values of a statement, in the order of its placeholders, or of a row in that of its
+/// columns: `values![order.id, order.state, "open", now]`.
+#[macro_export]
+macro_rules! values {
+    ($($value:expr),* $(,)?) => { [$($crate::database::Value::from(&$value)),*] };
 }
 
 /// The columns of one row, by position from 0.
@@ -174,6 +184,12 @@ macro_rules! numbered {
             }
         }
 
+        impl From<&$type> for $crate::database::Value<'_> {
+            fn from(value: &$type) -> Self {
+                Self::Int(value.number())
+            }
+        }
+
         impl $crate::database::Record for $type {
             fn read(
                 columns: &mut $crate::database::Columns<'_>,
@@ -207,6 +223,12 @@ macro_rules! named {
             /// The value of this name.
             pub fn of_name(name: &str) -> Option<Self> {
                 match name { $($name => Some(Self::$value),)+ _ => None }
+            }
+        }
+
+        impl From<&$type> for $crate::database::Value<'_> {
+            fn from(value: &$type) -> Self {
+                Self::Text(value.name())
             }
         }
 

@@ -19,28 +19,17 @@ pub struct Batch {
 }
 
 /// An owned value.
-pub enum Cell {
-    /// A number.
+enum Cell {
     Int(i64),
-    /// Text.
     Text(String),
 }
 
-impl From<i64> for Cell {
-    fn from(value: i64) -> Self {
-        Self::Int(value)
-    }
-}
-
-impl From<String> for Cell {
-    fn from(value: String) -> Self {
-        Self::Text(value)
-    }
-}
-
-impl From<&str> for Cell {
-    fn from(value: &str) -> Self {
-        Self::Text(value.into())
+impl From<Value<'_>> for Cell {
+    fn from(value: Value<'_>) -> Self {
+        match value {
+            Value::Int(int) => Self::Int(int),
+            Value::Text(text) => Self::Text(text.into()),
+        }
     }
 }
 
@@ -53,14 +42,14 @@ impl Batch {
         Self { head, columns, rows, values: Vec::new(), full: None }
     }
 
-    /// Adds a row and writes the batch if it is full.
+    /// Adds a row, made by [`values!`](crate::values!), and writes the batch if it is full.
     pub async fn push<const N: usize>(
         &mut self,
         connection: &mut Connection,
-        row: [Cell; N],
+        row: [Value<'_>; N],
     ) -> database::Result<()> {
         debug_assert_eq!(N, self.columns, "{}", self.head);
-        self.values.extend(row);
+        self.values.extend(row.map(Cell::from));
         if self.values.len() == self.rows * self.columns {
             self.write(connection).await?;
         }

@@ -20,6 +20,7 @@ use tidegate_sitekit::Result;
 use tidegate_sitekit::database::Connection;
 use tidegate_sitekit::password::PasswordCost;
 use tidegate_sitekit::population::{self, Batch, Hashing, Population, Schema, Secret, Writer};
+use tidegate_sitekit::values;
 
 use customer::{Ledger, Life};
 
@@ -96,10 +97,8 @@ async fn market(connection: &mut Connection, seed: u64, now: i64) -> Result<()> 
     let mut history = Batch::new("price_history", "security, place, tick, at_ms, cents");
     for listed in securities::all() {
         let price = securities::first_price(seed, listed.id);
-        names
-            .push(connection, [listed.id.into(), listed.symbol.into(), listed.name.into()])
-            .await?;
-        prices.push(connection, [listed.id.into(), price.into()]).await?;
+        names.push(connection, values![listed.id, listed.symbol, listed.name]).await?;
+        prices.push(connection, values![listed.id, price]).await?;
         let first = [listed.id, 0, 0, now * 1000, price].map(Into::into);
         history.push(connection, first).await?;
     }
@@ -110,7 +109,7 @@ async fn market(connection: &mut Connection, seed: u64, now: i64) -> Result<()> 
     connection.run(feed, &[]).await?;
     for right in Right::ALL {
         let lease = "INSERT INTO leases (name, holder, term, until_ms) VALUES ($1, '', 0, 0)";
-        connection.run(lease, &[right.name().into()]).await?;
+        connection.run(lease, &values![right.name()]).await?;
     }
     Ok(())
 }
@@ -130,13 +129,8 @@ async fn customers(
         let secrets: Vec<Secret> = lives.iter().map(Life::secret).collect();
         let hashes = hashing.hash(&secrets)?;
         for (life, hash) in lives.iter().zip(hashes) {
-            let row = [
-                life.id.into(),
-                life.user().into(),
-                life.name.as_str().into(),
-                hash.into(),
-                (now + life.joined).into(),
-            ];
+            let user = life.user();
+            let row = values![life.id, user, life.name, hash, now + life.joined];
             table.push(writer.connection, row).await?;
             books.add(writer.connection, life, now).await?;
         }
@@ -195,28 +189,29 @@ impl Books {
             self.outside -= cents;
             let (id, at) = (self.last_payment, now + at);
             let name = format!("population-{id}");
-            let row = [id.into(), name.into(), life.id.into(), (*cents).into(), at.into()];
+            let row = values![id, name, life.id, cents, at];
             self.payments.push(connection, row).await?;
             self.enter(connection, &Ledger::payment(life.id, id, *cents), at).await?;
         }
         for order in &life.orders {
             self.last_order += 1;
             let number = self.last_order;
-            let row = [
-                number.into(),
-                life.id.into(),
-                format!("population-{number}").into(),
-                order.security.into(),
-                order.side.number().into(),
-                order.kind.number().into(),
-                order.quantity.into(),
-                order.limit.into(),
-                order.state.number().into(),
-                order.reason.number().into(),
-                order.price.into(),
-                (now + order.created).into(),
-                order.closed.map_or(0, |closed| now + closed).into(),
-                0.into(),
+            let name = format!("population-{number}");
+            let row = values![
+                number,
+                life.id,
+                name,
+                order.security,
+                order.side,
+                order.kind,
+                order.quantity,
+                order.limit,
+                order.state,
+                order.reason,
+                order.price,
+                now + order.created,
+                order.closed.map_or(0, |closed| now + closed),
+                0
             ];
             self.orders.push(connection, row).await?;
             for entry in order.ledger(life.id, number) {
@@ -227,41 +222,35 @@ impl Books {
                 let (cash, shares) = order.to_market();
                 self.market += cash;
                 *self.shares.entry(order.security).or_default() += shares;
-                let row = [
-                    number.into(),
-                    life.id.into(),
-                    order.security.into(),
-                    order.side.number().into(),
-                    order.quantity.into(),
-                    order.price.into(),
-                    order.closed.map_or(0, |closed| now + closed).into(),
+                let row = values![
+                    number,
+                    life.id,
+                    order.security,
+                    order.side,
+                    order.quantity,
+                    order.price,
+                    order.closed.map_or(0, |closed| now + closed)
                 ];
                 self.executions.push(connection, row).await?;
             }
         }
-        let row = [life.id.into(), life.available.into(), life.reserved.into()];
+        let row = values![life.id, life.available, life.reserved];
         self.accounts.push(connection, row).await?;
         for (security, held) in &life.holdings {
-            let row = [
-                life.id.into(),
-                (*security).into(),
-                held.available.into(),
-                held.reserved.into(),
-                held.cost.into(),
-            ];
+            let row = values![life.id, security, held.available, held.reserved, held.cost];
             self.holdings.push(connection, row).await?;
         }
         Ok(())
     }
 
     async fn enter(&mut self, connection: &mut Connection, entry: &Ledger, at: i64) -> Result<()> {
-        let row = [
-            at.into(),
-            (entry.why as i64).into(),
-            entry.reference.into(),
-            entry.from.number().into(),
-            entry.to.number().into(),
-            entry.cents.into(),
+        let row = values![
+            at,
+            entry.why as i64,
+            entry.reference,
+            entry.from.number(),
+            entry.to.number(),
+            entry.cents
         ];
         Ok(self.ledger.push(connection, row).await?)
     }
@@ -269,10 +258,10 @@ impl Books {
     /// The house's own accounts and shares.
     async fn house(&mut self, connection: &mut Connection) -> Result<()> {
         for (owner, cents) in [(MARKET, self.market), (OUTSIDE, self.outside)] {
-            self.accounts.push(connection, [owner.into(), cents.into(), 0.into()]).await?;
+            self.accounts.push(connection, values![owner, cents, 0]).await?;
         }
         for (security, shares) in &self.shares {
-            let row = [MARKET.into(), (*security).into(), (*shares).into(), 0.into(), 0.into()];
+            let row = values![MARKET, security, shares, 0, 0];
             self.holdings.push(connection, row).await?;
         }
         self.write(connection).await

@@ -3,6 +3,7 @@
 use tidegate_sitekit::Result;
 use tidegate_sitekit::database::Transaction;
 use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::values;
 
 /// The market, at the other end of every trade.
 pub const MARKET: i64 = 0;
@@ -86,22 +87,22 @@ impl Movement {
             return Ok(true);
         }
         let take = if self.from.reserved { TAKE_RESERVED } else { TAKE };
-        let values = [self.from.owner.into(), self.cents.0.into()];
+        let values = values![self.from.owner, self.cents];
         if transaction.first::<i64>(take, &values).await?.is_none() {
             return Ok(false);
         }
         let add = if self.to.reserved { ADD_RESERVED } else { ADD };
-        let values = [self.to.owner.into(), self.cents.0.into()];
+        let values = values![self.to.owner, self.cents];
         if transaction.first::<i64>(add, &values).await?.is_none() {
             return Err(missing("an account"));
         }
-        let values = [
-            self.at.into(),
-            (self.why as i64).into(),
-            self.reference.into(),
-            self.from.number().into(),
-            self.to.number().into(),
-            self.cents.0.into(),
+        let values = values![
+            self.at,
+            self.why as i64,
+            self.reference,
+            self.from.number(),
+            self.to.number(),
+            self.cents
         ];
         transaction.run(ENTRY, &values).await?;
         Ok(true)
@@ -128,6 +129,6 @@ pub fn missing(what: &str) -> tidegate_sitekit::Error {
 /// What a customer can spend.
 pub async fn available(transaction: &mut Transaction, customer: i64) -> Result<Cents> {
     let sql = "SELECT available FROM accounts WHERE customer = $1";
-    let found = transaction.first::<i64>(sql, &[customer.into()]).await?;
+    let found = transaction.first::<i64>(sql, &values![customer]).await?;
     found.map(Cents).ok_or_else(|| missing("an account"))
 }

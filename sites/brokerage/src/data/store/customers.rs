@@ -6,6 +6,7 @@ use crate::protocol::{Overview, Security};
 use tidegate_sitekit::database::Database;
 use tidegate_sitekit::money::Cents;
 use tidegate_sitekit::record;
+use tidegate_sitekit::values;
 
 record!(Credentials { customer, hash });
 
@@ -28,30 +29,30 @@ const HOLDINGS: &str = "SELECT s.symbol, s.name, p.cents, h.available, h.reserve
 /// Who signs in with this name.
 pub async fn credentials(database: &Database, user: &str) -> Result<Option<Credentials>> {
     let sql = "SELECT id, password FROM customers WHERE user_name = $1";
-    Ok(database.first(sql, &[user.into()]).await?)
+    Ok(database.first(sql, &values![user]).await?)
 }
 
 /// Replaces the hash of a password, unless it has changed meanwhile.
 pub async fn renew_password(database: &Database, request: &RenewPassword) -> Result<()> {
     let sql = "UPDATE customers SET password = $1 WHERE id = $2 AND password = $3";
-    let values = [(&request.new).into(), request.customer.into(), (&request.old).into()];
+    let values = values![request.new, request.customer, request.old];
     Ok(database.run(sql, &values).await?)
 }
 
 /// What a customer has.
 pub async fn overview(database: &Database, customer: i64) -> Result<Overview> {
-    let found = database.first(OVERVIEW, &[customer.into()]).await?;
+    let found = database.first(OVERVIEW, &values![customer]).await?;
     Ok(found.ok_or(tidegate_sitekit::database::Error::NoRow)?)
 }
 
 /// What a customer can spend.
 pub async fn available(database: &Database, customer: i64) -> Result<Cents> {
     let sql = "SELECT available FROM accounts WHERE customer = $1";
-    let found = database.first::<i64>(sql, &[customer.into()]).await?;
+    let found = database.first::<i64>(sql, &values![customer]).await?;
     Ok(found.map(Cents).ok_or(tidegate_sitekit::database::Error::NoRow)?)
 }
 
 /// The shares of a customer, by symbol.
 pub async fn holdings(database: &Database, customer: i64) -> Result<Vec<Holding>> {
-    Ok(database.all(HOLDINGS, &[customer.into()]).await?)
+    Ok(database.all(HOLDINGS, &values![customer]).await?)
 }

@@ -12,6 +12,7 @@ use tidegate_sitekit::database::{Database, LockingSql, Transaction};
 use tidegate_sitekit::locking;
 use tidegate_sitekit::money::Cents;
 use tidegate_sitekit::record;
+use tidegate_sitekit::values;
 
 /// How long after its creation a payment is looked for, if no webhook tells of it,
 /// milliseconds.
@@ -102,13 +103,13 @@ pub async fn note(
     let NotePayment { payment, event } = request;
     let mut transaction = database.begin().await?;
     if let Some(event) = event {
-        let values = [(&event).into(), now.into()];
+        let values = values![event, now];
         if transaction.first::<i64>(EVENT, &values).await?.is_none() {
             transaction.rollback().await?;
             return Ok(PaymentNoted { state: None, repeated: true });
         }
     }
-    let target = transaction.lock::<Target>(TARGET, &[(&payment.reference).into()]).await?;
+    let target = transaction.lock::<Target>(TARGET, &values![payment.reference]).await?;
     let state = match target {
         Some(target) => Some(follow(&mut transaction, &target, payment, now, now_ms).await?),
         None => None,
@@ -156,14 +157,14 @@ async fn follow(
         }
     }
     let closed = if change.state.is_open() { 0 } else { now };
-    let values = [
-        target.number.into(),
-        change.state.number().into(),
-        change.reason.number().into(),
-        (&change.form).into(),
-        (&change.card).into(),
-        version.into(),
-        closed.into(),
+    let values = values![
+        target.number,
+        change.state,
+        change.reason,
+        change.form,
+        change.card,
+        version,
+        closed
     ];
     transaction.run(CHANGE, &values).await?;
     match change.then {
@@ -174,25 +175,25 @@ async fn follow(
 }
 
 async fn no_wish(transaction: &mut Transaction, number: i64) -> tidegate_sitekit::Result<()> {
-    transaction.run("DELETE FROM deposit_outbox WHERE deposit = $1", &[number.into()]).await
+    transaction.run("DELETE FROM deposit_outbox WHERE deposit = $1", &values![number]).await
 }
 
 /// Ends a deposit that the processor was asked for in vain, with its entry of the outbox, unless
 /// another step has taken the place of the one that was tried.
 pub async fn fail(database: &Database, request: FailDeposit, now: i64) -> Result<()> {
     let mut transaction = database.begin().await?;
-    let target = transaction.lock::<Target>(TARGET_BY_NUMBER, &[request.number.into()]).await?;
+    let target = transaction.lock::<Target>(TARGET_BY_NUMBER, &values![request.number]).await?;
     let sql = "SELECT step FROM deposit_outbox WHERE deposit = $1";
-    let step = transaction.first::<i64>(sql, &[request.number.into()]).await?;
+    let step = transaction.first::<i64>(sql, &values![request.number]).await?;
     if let Some(target) = target.filter(|_| step == Some(request.step.number())) {
-        let values = [
-            target.number.into(),
-            DepositState::Failed.number().into(),
-            request.reason.number().into(),
-            "".into(),
-            "".into(),
-            target.version.into(),
-            now.into(),
+        let values = values![
+            target.number,
+            DepositState::Failed,
+            request.reason,
+            "",
+            "",
+            target.version,
+            now
         ];
         transaction.run(CHANGE, &values).await?;
         no_wish(&mut transaction, target.number).await?;
@@ -203,7 +204,7 @@ pub async fn fail(database: &Database, request: FailDeposit, now: i64) -> Result
 /// Forgets the ids of old events.
 pub async fn forget_events(database: &Database, now: i64) -> tidegate_sitekit::Result<()> {
     let sql = "DELETE FROM card_events WHERE at < $1";
-    database.run(sql, &[(now - EVENTS_KEPT).into()]).await
+    database.run(sql, &values![now - EVENTS_KEPT]).await
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use crate::protocol::deposits::back::{
 use crate::protocol::{Deposit, DepositState, Problem};
 use tidegate_sitekit::database::{self, Columns, Database, Record, Transaction};
 use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::values;
 
 /// Most deposits of a customer that are open at a time. Requests at the same moment may pass
 /// it by a few.
@@ -87,11 +88,10 @@ pub async fn begin(
         return Err(Problem::new(400, "A deposit has no amount", why, "Correct it.").into());
     }
     let mut transaction = database.begin_on_disk().await?;
-    let values =
-        [customer.into(), id.as_str().into(), (&reference).into(), amount.0.into(), now.into()];
+    let values = values![customer, id.as_str(), reference, amount, now];
     let inserted = transaction.first::<i64>(INSERT, &values).await?;
     if let Some(number) = inserted {
-        if transaction.first::<i64>(OPEN, &[customer.into()]).await? > Some(MOST_OPEN) {
+        if transaction.first::<i64>(OPEN, &values![customer]).await? > Some(MOST_OPEN) {
             transaction.rollback().await?;
             return Err(Problem::new(
                 409,
@@ -103,7 +103,7 @@ pub async fn begin(
         }
         wish(&mut transaction, number, DepositStep::Create, ms(now_ms + due_in_ms)).await?;
     }
-    let values = [customer.into(), id.as_str().into()];
+    let values = values![customer, id.as_str()];
     let found = transaction.first::<DepositWithWish>(BY_NAME, &values).await?;
     let deposit = found.ok_or_else(|| missing("a deposit"))?.deposit;
     if inserted.is_some() {
@@ -121,7 +121,7 @@ pub(super) async fn wish(
     step: DepositStep,
     due_ms: i64,
 ) -> tidegate_sitekit::Result<()> {
-    let values = [number.into(), step.number().into(), due_ms.into()];
+    let values = values![number, step, due_ms];
     transaction.run(WISH, &values).await
 }
 
@@ -136,7 +136,7 @@ pub(super) fn ms(ms: u64) -> i64 {
 /// The session is over, or the customer has no such deposit; an error of the database.
 pub async fn read(database: &Database, request: ReadDeposit, now: i64) -> Result<DepositWithWish> {
     let customer = sessions::customer(database, &request.session, now).await?;
-    let values = [request.number.into(), customer.into()];
+    let values = values![request.number, customer];
     let found = database.first::<DepositWithWish>(BY_NUMBER, &values).await?;
     Ok(found.ok_or_else(|| {
         let why = "You have no deposit of this number.";
@@ -151,7 +151,7 @@ pub async fn read(database: &Database, request: ReadDeposit, now: i64) -> Result
 pub async fn list(database: &Database, request: ReadDeposits, now: i64) -> Result<DepositList> {
     let customer = sessions::customer(database, &request.session, now).await?;
     let most = request.most.clamp(1, 200);
-    let values = [customer.into(), request.before.unwrap_or(i64::MAX).into(), (most + 1).into()];
+    let values = values![customer, request.before.unwrap_or(i64::MAX), most + 1];
     let found: Vec<DepositWithWish> = database.all(LIST, &values).await?;
     let mut deposits: Vec<Deposit> = found.into_iter().map(|found| found.deposit).collect();
     let most = usize::try_from(most).expect("at most 200");
@@ -163,7 +163,7 @@ pub async fn list(database: &Database, request: ReadDeposits, now: i64) -> Resul
 
 /// Entries of the outbox that are due, oldest first.
 pub async fn due(database: &Database, request: ReadWishes, now_ms: u64) -> Result<Wishes> {
-    let values = [ms(now_ms).into(), request.most.clamp(1, 200).into()];
+    let values = values![ms(now_ms), request.most.clamp(1, 200)];
     let found: Vec<DepositWithWish> = database.all(DUE, &values).await?;
     Ok(Wishes { wishes: found.into_iter().filter_map(|found| found.wish).collect() })
 }
@@ -173,7 +173,7 @@ pub async fn postpone(database: &Database, request: PostponeWish, now_ms: u64) -
     let sql = "UPDATE deposit_outbox SET attempts = attempts + 1, due_ms = $3
                WHERE deposit = $1 AND step = $2";
     let due = ms(now_ms.saturating_add(request.for_ms));
-    let values = [request.number.into(), request.step.number().into(), due.into()];
+    let values = values![request.number, request.step, due];
     Ok(database.run(sql, &values).await?)
 }
 
@@ -185,7 +185,7 @@ mod tests {
     #[tokio::test]
     async fn the_outbox_and_lists_are_looked_up_in_indexes() {
         let world = World::new().await;
-        let three = [1.into(), 1.into(), 1.into()];
+        let three = values![1, 1, 1];
         for (sql, values, index) in [
             (DUE, &three[..2], "deposit_outbox_due"),
             (LIST, &three[..], "deposits_customer"),

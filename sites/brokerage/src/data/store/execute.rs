@@ -9,6 +9,7 @@ use crate::protocol::{Side, State};
 use tidegate_sitekit::Error;
 use tidegate_sitekit::database::{Database, Transaction};
 use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::values;
 
 const FILL: &str =
     "UPDATE orders SET state = 1, price = $2, closed = $3 WHERE id = $1 AND state = 0";
@@ -52,7 +53,7 @@ pub async fn execute(database: &Database, request: Execute, now: i64) -> Result<
     leases::check(&mut transaction, request.term).await?;
     let mut targets = Vec::with_capacity(fills.len());
     for fill in fills {
-        let target = transaction.lock::<Target>(TARGET, &[fill.number.into()]).await?;
+        let target = transaction.lock::<Target>(TARGET, &values![fill.number]).await?;
         let target = target.ok_or_else(|| missing("an order"))?;
         // It may have been cancelled, or carried out by a request that was sent twice.
         if target.state == State::Open {
@@ -95,23 +96,16 @@ async fn settle(
         }
         Side::Sell => {
             movement(Why::Sold, market, available, cash).apply(transaction).await?;
-            let values = [customer.into(), order.security.into(), order.quantity.into()];
+            let values = values![customer, order.security, order.quantity];
             let delivered = transaction.first::<i64>(DELIVER, &values).await?;
             delivered.ok_or_else(|| missing("a reserved share"))?;
             order.quantity
         }
     };
-    transaction.run(MARKET_SHARES, &[order.security.into(), shares.into()]).await?;
-    transaction.run(FILL, &[order.number.into(), price.0.into(), now.into()]).await?;
-    let values = [
-        order.number.into(),
-        customer.into(),
-        order.security.into(),
-        order.side.number().into(),
-        order.quantity.into(),
-        price.0.into(),
-        now.into(),
-    ];
+    transaction.run(MARKET_SHARES, &values![order.security, shares]).await?;
+    transaction.run(FILL, &values![order.number, price, now]).await?;
+    let values =
+        values![order.number, customer, order.security, order.side, order.quantity, price, now];
     transaction.run(EXECUTION, &values).await
 }
 
@@ -120,8 +114,7 @@ async fn receive(
     order: &Target,
     cost: Cents,
 ) -> tidegate_sitekit::Result<()> {
-    let values =
-        [order.customer.into(), order.security.into(), order.quantity.into(), cost.0.into()];
+    let values = values![order.customer, order.security, order.quantity, cost];
     let received = transaction.first::<i64>(RECEIVE, &values).await?;
     received.map(drop).ok_or_else(|| missing("a holding"))
 }

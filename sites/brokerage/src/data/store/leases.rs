@@ -6,6 +6,7 @@ use crate::protocol::back::{Lease, Right, TakeLease};
 use tidegate_sitekit::database::{self, Database, LockingSql, Transaction};
 use tidegate_sitekit::locking;
 use tidegate_sitekit::record;
+use tidegate_sitekit::values;
 
 struct Held {
     holder: String,
@@ -30,7 +31,7 @@ pub async fn take(database: &Database, request: &TakeLease, now_ms: u64) -> Resu
     let until = now + i64::try_from(lasts).expect("a few hours fit");
     let mut transaction = database.begin().await?;
     let name = request.right.name();
-    let held = transaction.lock::<Held>(HELD, &[name.into()]).await?;
+    let held = transaction.lock::<Held>(HELD, &values![name]).await?;
     let held = held.ok_or(database::Error::NoRow)?;
     let own = held.holder == request.holder;
     if !own && held.until_ms > now {
@@ -39,7 +40,7 @@ pub async fn take(database: &Database, request: &TakeLease, now_ms: u64) -> Resu
     }
     let term = if own { held.term } else { held.term + 1 };
     let sql = "UPDATE leases SET holder = $2, term = $3, until_ms = $4 WHERE name = $1";
-    let values = [name.into(), (&request.holder).into(), term.into(), until.into()];
+    let values = values![name, request.holder, term, until];
     transaction.run(sql, &values).await?;
     transaction.commit().await?;
     Ok(Lease { term: Some(term) })
@@ -51,7 +52,7 @@ pub async fn take(database: &Database, request: &TakeLease, now_ms: u64) -> Resu
 /// It is not; an error of the database.
 pub async fn check(transaction: &mut Transaction, term: i64) -> Result<()> {
     let name = Right::Matcher.name();
-    let held = transaction.lock::<Held>(HELD, &[name.into()]).await?;
+    let held = transaction.lock::<Held>(HELD, &values![name]).await?;
     if held.is_some_and(|held| held.term == term) {
         return Ok(());
     }

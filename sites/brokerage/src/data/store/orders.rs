@@ -5,6 +5,7 @@ use crate::protocol::Order;
 use crate::protocol::back::{Match, Matching, ReadMatching};
 use tidegate_sitekit::database::Database;
 use tidegate_sitekit::record;
+use tidegate_sitekit::values;
 
 /// The columns of an order, for `orders o JOIN securities s`.
 macro_rules! select {
@@ -65,7 +66,7 @@ pub async fn read(
 ) -> Result<(Vec<Order>, bool)> {
     let sql = if open { OPEN } else { CLOSED };
     let most = most.clamp(1, 200);
-    let values = [customer.into(), before.unwrap_or(i64::MAX).into(), (most + 1).into()];
+    let values = values![customer, before.unwrap_or(i64::MAX), most + 1];
     let mut orders: Vec<Order> = database.all(sql, &values).await?;
     let most = usize::try_from(most).expect("at most 200");
     let more = orders.len() > most;
@@ -76,10 +77,10 @@ pub async fn read(
 /// Open orders whose limit the latest price has reached.
 pub async fn matching(database: &Database, request: ReadMatching) -> Result<Matching> {
     let most = request.most.clamp(1, 200);
-    let mut orders: Vec<Match> = database.all(MATCHING_BUY, &[most.into()]).await?;
+    let mut orders: Vec<Match> = database.all(MATCHING_BUY, &values![most]).await?;
     let left = most - i64::try_from(orders.len()).expect("at most 200");
     if left > 0 {
-        orders.extend(database.all::<Match>(MATCHING_SELL, &[left.into()]).await?);
+        orders.extend(database.all::<Match>(MATCHING_SELL, &values![left]).await?);
     }
     Ok(Matching { orders })
 }
@@ -93,12 +94,12 @@ mod tests {
     async fn matching_looks_up_ranges_of_indexes_and_reads_no_order_twice() {
         let world = World::new().await;
         for (sql, index) in [(MATCHING_BUY, "orders_buy"), (MATCHING_SELL, "orders_sell")] {
-            let plan = world.plan(sql, &[1.into()]).await;
+            let plan = world.plan(sql, &values![1]).await;
             assert!(plan.contains(&format!("INDEX {index} (security=? AND limit")), "{plan}");
             assert!(plan.starts_with("SCAN p"), "{plan}");
         }
         for (sql, index) in [(OPEN, "orders_open"), (CLOSED, "orders_closed")] {
-            let plan = world.plan(sql, &[1.into(), 1.into(), 1.into()]).await;
+            let plan = world.plan(sql, &values![1, 1, 1]).await;
             assert!(plan.contains(index) && !plan.contains("TEMP B-TREE"), "{plan}");
         }
     }

@@ -6,6 +6,7 @@ use crate::protocol::back::{Account, ReplacePassword};
 use crate::protocol::{Problem, SessionKey};
 use tidegate_sitekit::database::Database;
 use tidegate_sitekit::record;
+use tidegate_sitekit::values;
 
 record!(Account { user, hash });
 
@@ -16,7 +17,7 @@ record!(Account { user, hash });
 pub async fn account(database: &Database, session: &SessionKey, now: i64) -> Result<Account> {
     let customer = sessions::customer(database, session, now).await?;
     let sql = "SELECT user_name, password FROM customers WHERE id = $1";
-    let found = database.first(sql, &[customer.into()]).await?;
+    let found = database.first(sql, &values![customer]).await?;
     Ok(found.ok_or(tidegate_sitekit::database::Error::NoRow)?)
 }
 
@@ -41,21 +42,21 @@ pub async fn replace(database: &Database, request: &ReplacePassword, now: i64) -
 /// Whether the session that a change opens is there. Its name is nobody else's.
 async fn is_done(database: &Database, request: &ReplacePassword) -> Result<bool> {
     let sql = "SELECT customer FROM sessions WHERE session = $1";
-    Ok(database.first::<i64>(sql, &[request.next.as_str().into()]).await?.is_some())
+    Ok(database.first::<i64>(sql, &values![request.next.as_str()]).await?.is_some())
 }
 
 async fn replace_now(database: &Database, request: &ReplacePassword, now: i64) -> Result<()> {
     let customer = sessions::customer(database, &request.session, now).await?;
     let mut transaction = database.begin().await?;
     let sql = "UPDATE customers SET password = $1 WHERE id = $2 AND password = $3 RETURNING id";
-    let values = [(&request.new).into(), customer.into(), (&request.old).into()];
+    let values = values![request.new, customer, request.old];
     if transaction.first::<i64>(sql, &values).await?.is_none() {
         transaction.rollback().await?;
         let why = "It was changed elsewhere at the same moment.";
         let remedy = "Sign in with the password that you chose there.";
         return Err(Problem::new(409, "The password was not changed", why, remedy).into());
     }
-    transaction.run("DELETE FROM sessions WHERE customer = $1", &[customer.into()]).await?;
+    transaction.run("DELETE FROM sessions WHERE customer = $1", &values![customer]).await?;
     sessions::insert(&mut transaction, customer, &request.next, now).await?;
     Ok(transaction.commit().await?)
 }

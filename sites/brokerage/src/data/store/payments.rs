@@ -6,6 +6,7 @@ use crate::protocol::Problem;
 use crate::protocol::back::{AddPayment, PaymentAdded};
 use tidegate_sitekit::database::{Database, Transaction};
 use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::values;
 
 const INSERT: &str = "INSERT INTO payments (payment, customer, cents, at) VALUES ($1, $2, $3, $4)
      ON CONFLICT (payment) DO NOTHING RETURNING id";
@@ -23,7 +24,7 @@ pub async fn add(database: &Database, request: AddPayment, now: i64) -> Result<P
     }
     let mut transaction = database.begin().await?;
     let sql = "SELECT id FROM customers WHERE user_name = $1";
-    let Some(customer) = transaction.first::<i64>(sql, &[(&user).into()]).await? else {
+    let Some(customer) = transaction.first::<i64>(sql, &values![user]).await? else {
         let why = format!("Nobody signs in as {user:?}.");
         return Err(Problem::new(404, "There is no such customer", why, "Correct it.").into());
     };
@@ -57,10 +58,10 @@ pub async fn enter(
     amount: Cents,
     now: i64,
 ) -> tidegate_sitekit::Result<Added> {
-    let values = [payment.into(), customer.into(), amount.0.into(), now.into()];
+    let values = values![payment, customer, amount, now];
     let Some(reference) = transaction.first::<i64>(INSERT, &values).await? else {
         let sql = "SELECT customer, cents FROM payments WHERE payment = $1";
-        let before = transaction.first::<(i64, i64)>(sql, &[payment.into()]).await?;
+        let before = transaction.first::<(i64, i64)>(sql, &values![payment]).await?;
         let same = before == Some((customer, amount.0));
         return Ok(if same { Added::Before } else { Added::Otherwise });
     };

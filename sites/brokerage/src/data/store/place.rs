@@ -10,6 +10,7 @@ use tidegate_sitekit::database::{Database, LockingSql, Transaction};
 use tidegate_sitekit::locking;
 use tidegate_sitekit::money::Cents;
 use tidegate_sitekit::record;
+use tidegate_sitekit::values;
 
 /// Most orders that expire in one transaction.
 const AT_ONCE: i64 = 100;
@@ -71,16 +72,16 @@ pub async fn place(database: &Database, request: PlaceOrder, now: i64) -> Result
     let customer = sessions::customer(database, &request.session, now).await?;
     let cash = reserve(request.limit, request.quantity)?;
     let mut transaction = database.begin().await?;
-    let values = [
-        customer.into(),
-        request.id.as_str().into(),
-        request.security.into(),
-        request.side.number().into(),
-        request.kind.number().into(),
-        request.quantity.into(),
-        request.limit.0.into(),
-        now.into(),
-        request.expires.unwrap_or(0).into(),
+    let values = values![
+        customer,
+        request.id.as_str(),
+        request.security,
+        request.side,
+        request.kind,
+        request.quantity,
+        request.limit,
+        now,
+        request.expires.unwrap_or(0)
     ];
     let inserted = transaction.first::<i64>(INSERT, &values).await?;
     if let Some(number) = inserted {
@@ -97,7 +98,7 @@ pub async fn place(database: &Database, request: PlaceOrder, now: i64) -> Result
                 movement.apply_if_covered(&mut transaction).await?
             }
             Side::Sell => {
-                let values = [customer.into(), request.security.into(), request.quantity.into()];
+                let values = values![customer, request.security, request.quantity];
                 transaction.first::<i64>(RESERVE_SHARES, &values).await?.is_some()
             }
         };
@@ -106,7 +107,7 @@ pub async fn place(database: &Database, request: PlaceOrder, now: i64) -> Result
             set_closed(&mut transaction, number, State::Rejected, reason, now).await?;
         }
     }
-    let values = [request.id.as_str().into(), customer.into()];
+    let values = values![request.id.as_str(), customer];
     let order = transaction.first::<Order>(BY_NAME, &values).await?;
     let order = order.ok_or_else(|| missing("an order"))?;
     let available = available(&mut transaction, customer).await?;
@@ -126,7 +127,7 @@ pub async fn place(database: &Database, request: PlaceOrder, now: i64) -> Result
 pub async fn cancel(database: &Database, request: CloseOrder, now: i64) -> Result<Order> {
     let customer = sessions::customer(database, &request.session, now).await?;
     let mut transaction = database.begin().await?;
-    let target = transaction.lock::<Target>(TARGET, &[request.number.into()]).await?;
+    let target = transaction.lock::<Target>(TARGET, &values![request.number]).await?;
     let Some(target) = target.filter(|target| target.customer == customer) else {
         transaction.rollback().await?;
         let remedy = "Look at your orders; it may be among the completed ones.";
@@ -136,7 +137,7 @@ pub async fn cancel(database: &Database, request: CloseOrder, now: i64) -> Resul
     if target.state == State::Open {
         end(&mut transaction, &target, Reason::Customer, now).await?;
     }
-    let values = [request.number.into(), customer.into()];
+    let values = values![request.number, customer];
     let order = transaction.first::<Order>(BY_NUMBER, &values).await?;
     transaction.commit().await?;
     Ok(order.ok_or_else(|| missing("an order"))?)
@@ -149,14 +150,14 @@ pub async fn cancel(database: &Database, request: CloseOrder, now: i64) -> Resul
 pub async fn expire(database: &Database, term: i64, now: i64) -> Result<Changed> {
     let due = "SELECT id FROM orders WHERE state = 0 AND expires > 0 AND expires <= $1
                ORDER BY id LIMIT $2";
-    let due: Vec<i64> = database.all(due, &[now.into(), AT_ONCE.into()]).await?;
+    let due: Vec<i64> = database.all(due, &values![now, AT_ONCE]).await?;
     let mut orders = 0;
     if !due.is_empty() {
         let mut transaction = database.begin().await?;
         leases::check(&mut transaction, term).await?;
         let mut targets = Vec::with_capacity(due.len());
         for number in due {
-            targets.extend(transaction.lock::<Target>(TARGET, &[number.into()]).await?);
+            targets.extend(transaction.lock::<Target>(TARGET, &values![number]).await?);
         }
         for target in targets.iter().filter(|target| target.state == State::Open) {
             end(&mut transaction, target, Reason::Expired, now).await?;
@@ -187,7 +188,7 @@ async fn end(
             movement.apply(transaction).await?;
         }
         Side::Sell => {
-            let values = [target.customer.into(), target.security.into(), target.quantity.into()];
+            let values = values![target.customer, target.security, target.quantity];
             let released = transaction.first::<i64>(RELEASE_SHARES, &values).await?;
             released.ok_or_else(|| missing("a reserved share"))?;
         }
@@ -202,6 +203,6 @@ async fn set_closed(
     reason: Reason,
     now: i64,
 ) -> tidegate_sitekit::Result<()> {
-    let values = [number.into(), state.number().into(), reason.number().into(), now.into()];
+    let values = values![number, state, reason, now];
     transaction.run(CLOSE, &values).await
 }

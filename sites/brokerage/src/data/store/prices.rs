@@ -9,6 +9,7 @@ use crate::protocol::{Problem, Quotes, Recorded, Security};
 use tidegate_sitekit::database::{self, Columns, Database, Record};
 use tidegate_sitekit::money::Cents;
 use tidegate_sitekit::record;
+use tidegate_sitekit::values;
 use tidegate_sitekit::when;
 
 /// Prices are kept for the charts of every so many ticks.
@@ -67,7 +68,7 @@ pub async fn securities(database: &Database) -> Result<Vec<Security>> {
 pub async fn quote(database: &Database, symbol: &str) -> Result<Option<Quote>> {
     let sql = "SELECT s.id, p.cents, f.as_of_ms FROM securities s
                JOIN prices p ON p.security = s.id JOIN feed f ON f.id = 1 WHERE s.symbol = $1";
-    Ok(database.first(sql, &[symbol.into()]).await?)
+    Ok(database.first(sql, &values![symbol]).await?)
 }
 
 /// All prices, and the state of the feed.
@@ -96,7 +97,7 @@ pub async fn history(database: &Database, customer: i64) -> Result<History> {
                JOIN securities s ON s.id = h.security
                JOIN price_history p ON p.security = h.security
                WHERE h.customer = $1 AND h.available + h.reserved > 0 ORDER BY s.symbol, p.tick";
-    let past: Vec<Past> = database.all(sql, &[customer.into()]).await?;
+    let past: Vec<Past> = database.all(sql, &values![customer]).await?;
     let since_ms = past.iter().map(|past| unsigned(past.at_ms)).min().unwrap_or(0);
     let mut prices = BTreeMap::<String, Vec<Cents>>::new();
     for Past { symbol, cents, .. } in past {
@@ -123,7 +124,7 @@ pub async fn record(database: &Database, request: RecordPrices, now_ms: u64) -> 
     let sql = "UPDATE prices SET cents = $2
                WHERE security = (SELECT id FROM securities WHERE symbol = $1) RETURNING security";
     for (symbol, cents) in &request.prices {
-        let values = [symbol.into(), cents.0.into()];
+        let values = values![symbol, cents.0];
         if cents.0 <= 0 || transaction.first::<i64>(sql, &values).await?.is_none() {
             let why = format!("{symbol} at {cents}: there is no such security or price.");
             return Err(Problem::new(400, "A price is none", why, "Correct the feed.").into());
@@ -136,12 +137,12 @@ pub async fn record(database: &Database, request: RecordPrices, now_ms: u64) -> 
                    ON CONFLICT (security, place) DO UPDATE
                    SET tick = excluded.tick, at_ms = excluded.at_ms, cents = excluded.cents";
         let place = request.tick / EVERY % KEPT;
-        transaction.run(sql, &[place.into(), request.tick.into(), now_ms.into()]).await?;
+        transaction.run(sql, &values![place, request.tick, now_ms]).await?;
     }
     // A source that is new began after the tick before.
     let since = if request.source == before.source { before.since } else { before.tick };
     let sql = "UPDATE feed SET tick = $1, as_of_ms = $2, source = $3, since = $4 WHERE id = 1";
-    let values = [request.tick.into(), now_ms.into(), (&request.source).into(), since.into()];
+    let values = values![request.tick, now_ms, request.source, since];
     transaction.run(sql, &values).await?;
     Ok(transaction.commit().await?)
 }

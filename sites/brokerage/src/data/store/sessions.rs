@@ -6,6 +6,7 @@ use crate::protocol::back::OpenSession;
 use crate::protocol::{Overview, SessionKey, signed_out};
 use tidegate_sitekit::database::{Database, Transaction};
 use tidegate_sitekit::record;
+use tidegate_sitekit::values;
 
 /// A session that is without a request for so long may end, seconds; it does at the latest
 /// [`NOTED`] later, and never before.
@@ -36,12 +37,12 @@ const DELETE: &str = "DELETE FROM sessions WHERE session = $1";
 pub async fn customer(database: &Database, session: &SessionKey, now: i64) -> Result<i64> {
     // The last request may be as much later than what is stored.
     let seen_after = now - IDLE - NOTED;
-    let values = [session.as_str().into(), seen_after.into(), (now - LONGEST).into()];
+    let values = values![session.as_str(), seen_after, now - LONGEST];
     let found = database.first::<Found>(FIND, &values).await?;
     let Found { customer, seen } = found.ok_or_else(signed_out)?;
     if now - seen > NOTED {
         let sql = "UPDATE sessions SET seen = $2 WHERE session = $1 AND seen < $2";
-        database.run(sql, &[session.as_str().into(), now.into()]).await?;
+        database.run(sql, &values![session.as_str(), now]).await?;
     }
     Ok(customer)
 }
@@ -55,7 +56,7 @@ pub(super) async fn insert(
 ) -> Result<()> {
     let sql = "INSERT INTO sessions (session, customer, created, seen) VALUES ($1, $2, $3, $3)
                ON CONFLICT (session) DO NOTHING";
-    let values = [session.as_str().into(), customer.into(), now.into()];
+    let values = values![session.as_str(), customer, now];
     Ok(transaction.run(sql, &values).await?)
 }
 
@@ -64,16 +65,16 @@ pub async fn open(database: &Database, request: OpenSession, now: i64) -> Result
     let OpenSession { customer, session, replaces } = request;
     let mut transaction = database.begin().await?;
     if let Some(before) = replaces {
-        transaction.run(DELETE, &[before.as_str().into()]).await?;
+        transaction.run(DELETE, &values![before.as_str()]).await?;
     }
     insert(&mut transaction, customer, &session, now).await?;
     let count = "SELECT COUNT(*) FROM sessions WHERE customer = $1";
-    if transaction.first::<i64>(count, &[customer.into()]).await? > Some(MOST) {
+    if transaction.first::<i64>(count, &values![customer]).await? > Some(MOST) {
         // Of those opened in one second, the one that was opened now stays.
         let sql = "DELETE FROM sessions WHERE customer = $1 AND session <> $2
                    AND session NOT IN (SELECT session FROM sessions WHERE customer = $1
                                        ORDER BY created DESC, session LIMIT $3)";
-        let values = [customer.into(), session.as_str().into(), MOST.into()];
+        let values = values![customer, session.as_str(), MOST];
         transaction.run(sql, &values).await?;
     }
     transaction.commit().await?;
@@ -82,11 +83,11 @@ pub async fn open(database: &Database, request: OpenSession, now: i64) -> Result
 
 /// Ends a session, if it is not over yet.
 pub async fn close(database: &Database, session: &SessionKey) -> Result<()> {
-    Ok(database.run(DELETE, &[session.as_str().into()]).await?)
+    Ok(database.run(DELETE, &values![session.as_str()]).await?)
 }
 
 /// Forgets sessions that are over.
 pub async fn forget_ended(database: &Database, now: i64) -> tidegate_sitekit::Result<()> {
     let sql = "DELETE FROM sessions WHERE seen <= $1";
-    database.run(sql, &[(now - IDLE - NOTED).into()]).await
+    database.run(sql, &values![now - IDLE - NOTED]).await
 }
