@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use tidegate_sitekit::money::separated;
 
 /// Most minor units of a payment.
 pub const MOST: i64 = 9_999_999_999;
@@ -53,14 +54,7 @@ impl Currency {
     /// An amount of minor units as people write it: `1,234.50 USD`.
     pub fn show(self, minor: i64) -> String {
         let unit = 10_i64.pow(u32::try_from(self.digits).expect("at most three digits"));
-        let whole = (minor / unit).to_string();
-        let mut text = String::new();
-        for (index, digit) in whole.chars().enumerate() {
-            if index > 0 && (whole.len() - index).is_multiple_of(3) {
-                text.push(',');
-            }
-            text.push(digit);
-        }
+        let mut text = separated((minor / unit).unsigned_abs());
         if self.digits > 0 {
             text += &format!(".{:0digits$}", minor % unit, digits = self.digits);
         }

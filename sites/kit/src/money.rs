@@ -60,14 +60,21 @@ impl fmt::Display for Cents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.0 < 0 { "-" } else { "" };
         let (whole, cents) = (self.0.unsigned_abs() / 100, self.0.unsigned_abs() % 100);
-        match (whole / 1_000_000, whole / 1000 % 1000, whole % 1000) {
-            (0, 0, ones) => write!(f, "{sign}${ones}.{cents:02}"),
-            (0, thousands, ones) => write!(f, "{sign}${thousands},{ones:03}.{cents:02}"),
-            (millions, thousands, ones) => {
-                write!(f, "{sign}${millions},{thousands:03},{ones:03}.{cents:02}")
-            }
-        }
+        write!(f, "{sign}${}.{cents:02}", separated(whole))
     }
+}
+
+/// A number with separators: `12,345`.
+pub fn separated(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 #[cfg(test)]

@@ -12,6 +12,21 @@ use zeroize::Zeroizing;
 
 use crate::{Error, Result};
 
+/// Lets a type that holds secrets be printed by these fields alone:
+/// `printed_by!(Account: user)`.
+#[macro_export]
+macro_rules! printed_by {
+    ($type:ident $(: $($field:ident),+)?) => {
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($type))
+                    $($(.field(stringify!($field), &self.$field))+)?
+                    .finish_non_exhaustive()
+            }
+        }
+    };
+}
+
 /// Most bytes of such a file.
 const LARGEST: u64 = 64 * 1024;
 

@@ -122,8 +122,4 @@ impl Channel {
     }
 }
 
-impl std::fmt::Debug for Channel {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Channel").field("format", &self.format).finish_non_exhaustive()
-    }
-}
+tidegate_sitekit::printed_by!(Channel: format);

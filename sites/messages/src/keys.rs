@@ -228,11 +228,7 @@ impl Pair {
     }
 }
 
-impl std::fmt::Debug for Keys {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Keys").field("party", &self.party).finish_non_exhaustive()
-    }
-}
+tidegate_sitekit::printed_by!(Keys: party);
 
 #[cfg(test)]
 mod tests {

@@ -9,7 +9,7 @@ use super::{
     of_session, operations,
 };
 use tidegate_sitekit::money::Cents;
-use tidegate_sitekit::named;
+use tidegate_sitekit::{named, printed_by};
 
 /// Looks up who signs in with this name.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -414,26 +414,7 @@ impl Reason {
     }
 }
 
-impl std::fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Credentials").field("customer", &self.customer).finish_non_exhaustive()
-    }
-}
-
-impl std::fmt::Debug for Account {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Account").field("user", &self.user).finish_non_exhaustive()
-    }
-}
-
-impl std::fmt::Debug for ReplacePassword {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ReplacePassword").finish_non_exhaustive()
-    }
-}
-
-impl std::fmt::Debug for RenewPassword {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RenewPassword").field("customer", &self.customer).finish_non_exhaustive()
-    }
-}
+printed_by!(Credentials: customer);
+printed_by!(Account: user);
+printed_by!(ReplacePassword);
+printed_by!(RenewPassword: customer);

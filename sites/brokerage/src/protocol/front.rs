@@ -9,6 +9,7 @@ use super::{
     operations,
 };
 use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::printed_by;
 
 /// Signs a customer in.
 #[derive(Clone, Serialize, Deserialize)]
@@ -246,14 +247,5 @@ operations! {
     Credit, "credit" => Credited;
 }
 
-impl std::fmt::Debug for SignIn {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SignIn").field("user", &self.user).finish_non_exhaustive()
-    }
-}
-
-impl std::fmt::Debug for ChangePassword {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ChangePassword").finish_non_exhaustive()
-    }
-}
+printed_by!(SignIn: user);
+printed_by!(ChangePassword);

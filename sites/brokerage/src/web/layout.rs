@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::assets;
 use super::session::Signed;
 use crate::protocol::front::Feed;
-use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::money::{self, Cents};
 use tidegate_sitekit::web::field::hidden;
 use tidegate_sitekit::web::page::{Frame, Look, Page};
 use tidegate_sitekit::when::Moment;
@@ -132,15 +132,8 @@ pub fn percent(gain: Cents, cost: Cents) -> Option<String> {
 
 /// A number with separators: `12,345`.
 pub fn separated(number: i64) -> String {
-    let digits = number.unsigned_abs().to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    if number < 0 { format!("-{text}") } else { text }
+    let sign = if number < 0 { "-" } else { "" };
+    format!("{sign}{}", money::separated(number.unsigned_abs()))
 }
 
 #[cfg(test)]

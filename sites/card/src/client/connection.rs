@@ -57,11 +57,7 @@ pub struct Client {
     patience: Patience,
 }
 
-impl std::fmt::Debug for Client {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Client").field("base", &self.base).finish_non_exhaustive()
-    }
-}
+tidegate_sitekit::printed_by!(Client: base);
 
 impl Client {
     /// A client of the processor at this URL with this API key. It trusts the certificates of

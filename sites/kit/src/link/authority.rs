@@ -175,17 +175,9 @@ fn failed(error: rcgen::Error) -> Error {
     Error::Internal(format!("no certificate can be made: {error}"))
 }
 
-impl std::fmt::Debug for Authority {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Authority").finish_non_exhaustive()
-    }
-}
+crate::printed_by!(Authority);
 
-impl std::fmt::Debug for Issued {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Issued").field("certificate", &self.certificate).finish_non_exhaustive()
-    }
-}
+crate::printed_by!(Issued: certificate);
 
 #[cfg(test)]
 mod tests {

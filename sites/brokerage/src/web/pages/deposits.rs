@@ -4,9 +4,9 @@ use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use http::StatusCode;
 use maud::{Markup, html};
-use url::form_urlencoded;
 
 use super::deposit::{became, form_of_another_amount};
+use super::older::{before, links};
 use crate::error::Error;
 use crate::protocol::deposits::front::{CreateDeposit, Deposits, GetDeposits};
 use crate::protocol::{DepositId, Outage, Problem};
@@ -27,7 +27,7 @@ pub async fn list(
     signed: Signed,
     RawQuery(query): RawQuery,
 ) -> Result<Page, Failure> {
-    let before = before(query.as_deref().unwrap_or_default())?;
+    let before = before(query.as_deref().unwrap_or_default(), "deposits", "a deposit", "deposits")?;
     let found = site.call(&GetDeposits { session: signed.key(), before }).await?;
     let id = DepositId::random();
     let body = html! {
@@ -113,10 +113,7 @@ fn table(found: &Deposits, older: bool) -> Markup {
                 } } }
             }
         }
-        p.actions {
-            @if older { a href="/deposits" { "Newest" } " " }
-            @if let Some(next) = next { a.button rel="next" href={ "/deposits?before=" (next) } { "Older deposits" } }
-        }
+        (links("/deposits", older, next, "Older deposits"))
     }
 }
 
@@ -142,34 +139,4 @@ fn unanswered(outage: &Outage, posted: &Posted, signed: &Signed) -> Response {
     let mut response = page.status(StatusCode::SERVICE_UNAVAILABLE).into_response();
     set_retry_after(&mut response, Some(5));
     response
-}
-
-/// The number before which deposits are listed.
-fn before(query: &str) -> Result<Option<i64>, Problem> {
-    let mut values = form_urlencoded::parse(query.as_bytes());
-    let Some((_, value)) = values.find(|(name, _)| name == "before") else { return Ok(None) };
-    match value.parse::<i64>() {
-        Ok(number) if number > 0 => Ok(Some(number)),
-        _ => Err(Problem::new(
-            400,
-            "There is no such page of deposits",
-            "The address must end with ?before= and the number of a deposit.",
-            "Begin at the newest deposits.",
-        )),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_page_is_named_by_the_number_of_a_deposit() {
-        assert_eq!(before(""), Ok(None));
-        assert_eq!(before("before=17"), Ok(Some(17)));
-        for query in ["before=", "before=0", "before=-1", "before=x", "before=99999999999999999999"]
-        {
-            assert_eq!(before(query).unwrap_err().status, 400, "{query}");
-        }
-    }
 }

@@ -2,11 +2,11 @@
 
 use axum::extract::{RawQuery, State};
 use maud::html;
-use url::form_urlencoded;
 
+use super::older::{before, links};
 use super::orders::side;
 use crate::protocol::front::GetHistory;
-use crate::protocol::{Order, Problem, Reason, State as OrderState};
+use crate::protocol::{Order, Reason, State as OrderState};
 use crate::web::failure::Failure;
 use crate::web::layout::{self, separated};
 use crate::web::session::Signed;
@@ -20,7 +20,7 @@ pub async fn history(
     signed: Signed,
     RawQuery(query): RawQuery,
 ) -> Result<Page, Failure> {
-    let before = before(query.as_deref().unwrap_or_default())?;
+    let before = before(query.as_deref().unwrap_or_default(), "the history", "an order", "orders")?;
     let found = site.call(&GetHistory { session: signed.key(), before }).await?;
     let older = found.orders.last().filter(|_| found.more).map(|order| order.number);
     let body = html! {
@@ -48,10 +48,7 @@ pub async fn history(
                 } } }
             }
         }
-        p.actions {
-            @if before.is_some() { a href="/history" { "Newest" } " " }
-            @if let Some(older) = older { a.button rel="next" href={ "/history?before=" (older) } { "Older orders" } }
-        }
+        (links("/history", before.is_some(), older, "Older orders"))
     };
     Ok(layout::page("History", &signed, body))
 }
@@ -65,36 +62,5 @@ fn result(order: &Order) -> &'static str {
         (OrderState::Cancelled, _) => "Cancelled",
         (OrderState::Rejected, Reason::Shares) => "Rejected: too few shares",
         (OrderState::Rejected, _) => "Rejected: too little cash",
-    }
-}
-
-/// The number before which orders are listed.
-fn before(query: &str) -> Result<Option<i64>, Problem> {
-    let mut values = form_urlencoded::parse(query.as_bytes());
-    let Some((_, value)) = values.find(|(name, _)| name == "before") else { return Ok(None) };
-    match value.parse::<i64>() {
-        Ok(number) if number > 0 => Ok(Some(number)),
-        _ => Err(Problem::new(
-            400,
-            "There is no such page of the history",
-            "The address must end with ?before= and the number of an order.",
-            "Begin at the newest orders.",
-        )),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_page_is_named_by_the_number_of_an_order() {
-        assert_eq!(before(""), Ok(None));
-        assert_eq!(before("x=y"), Ok(None));
-        assert_eq!(before("before=17"), Ok(Some(17)));
-        for query in ["before=", "before=0", "before=-1", "before=x", "before=99999999999999999999"]
-        {
-            assert_eq!(before(query).unwrap_err().status, 400, "{query}");
-        }
     }
 }

@@ -7,6 +7,7 @@ mod entry;
 pub mod front;
 mod history;
 pub mod login;
+mod older;
 mod orders;
 mod password;
 mod portfolio;

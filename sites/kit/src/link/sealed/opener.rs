@@ -1,7 +1,6 @@
 //! The server's end: opens requests and accepts each once, and seals their answers.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -151,11 +150,7 @@ impl Opener {
     }
 }
 
-impl fmt::Debug for Opener {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Opener").field("ring", &self.ring).finish_non_exhaustive()
-    }
-}
+crate::printed_by!(Opener: ring);
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).expect("a minute fits")

@@ -1,6 +1,5 @@
 //! The client's end: seals requests, and opens their answers.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -77,8 +76,4 @@ pub(super) fn encrypt(
     message
 }
 
-impl fmt::Debug for Sealer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sealer").field("ring", &self.ring).finish_non_exhaustive()
-    }
-}
+crate::printed_by!(Sealer: ring);
