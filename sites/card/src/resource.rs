@@ -60,6 +60,21 @@ pub struct Payment {
     pub expires_ms: Option<i64>,
 }
 
+/// A new payment whose card the customer types into the processor's form.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Form {
+    /// How much, in minor units.
+    pub amount: i64,
+    /// In which currency.
+    pub currency: Currency,
+    /// The merchant's own name for it: 1 to 64 letters, digits, and `-`, `_`, `.`, `:`, `/`.
+    pub reference: String,
+    /// Shown to the customer; may be empty.
+    pub description: String,
+    /// Where the customer goes afterwards, as registered at the processor.
+    pub return_url: String,
+}
+
 /// A capture or a refund.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Movement {

@@ -3,6 +3,15 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::Hash;
+use std::time::Duration;
+
+/// How old a message may be. Sender and receiver share a clock to within this and
+/// [`FUTURE`].
+pub const WINDOW: Duration = Duration::from_secs(60);
+/// How far a message's time may lie in the future.
+pub const FUTURE: Duration = Duration::from_secs(5);
+/// Most messages that a receiver keeps: 16,000 per second through the window, 50 to 70 MB.
+pub const MOST_KEPT: usize = 1 << 20;
 
 /// Received messages, in bounded memory: at most a given number is kept, each until the
 /// window has passed and its time alone refuses it. When the store is full, further messages
@@ -18,10 +27,32 @@ pub struct Replay<Id> {
 /// Why a message is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotAccepted {
+    /// It is older than [`WINDOW`].
+    Stale,
+    /// It is from further in the future than [`FUTURE`].
+    Future,
     /// It was received before.
     Replayed,
     /// No more can be kept, so that a replay could not be recognised.
     Full,
+}
+
+/// Checks the time of a message.
+///
+/// # Errors
+/// It is too old, or from the future.
+pub fn check_time(sent_ms: u64, now_ms: u64) -> Result<(), NotAccepted> {
+    if sent_ms > now_ms.saturating_add(ms(FUTURE)) {
+        return Err(NotAccepted::Future);
+    }
+    if sent_ms.saturating_add(ms(WINDOW)) < now_ms {
+        return Err(NotAccepted::Stale);
+    }
+    Ok(())
+}
+
+fn ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).expect("a minute fits")
 }
 
 impl<Id: Copy + Eq + Hash> Replay<Id> {
@@ -29,6 +60,14 @@ impl<Id: Copy + Eq + Hash> Replay<Id> {
     /// identity.
     pub fn new(capacity: usize) -> Self {
         Self { capacity, received: HashSet::new(), until: VecDeque::new() }
+    }
+
+    /// Accepts a message that was sent at this time, which [`check_time`] allows.
+    ///
+    /// # Errors
+    /// It was received before, or there is no room.
+    pub fn accept_sent(&mut self, id: Id, sent_ms: u64, now_ms: u64) -> Result<(), NotAccepted> {
+        self.accept(id, sent_ms.saturating_add(ms(WINDOW)), now_ms)
     }
 
     /// Accepts a message that is not refused by its time before `until_ms`.

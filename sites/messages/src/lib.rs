@@ -25,11 +25,13 @@ pub use formats::Format;
 #[cfg(any(test, feature = "fuzzing"))]
 pub use formats::Layer;
 pub use keys::{Keys, Party};
-pub use message::{Id, MOST_PAYLOAD, Message, Operation, now_ms};
+pub use message::{Id, MOST_PAYLOAD, Message, Operation};
 pub use options::Options;
-pub use receiver::{FUTURE, Receiver, WINDOW};
+pub use receiver::Receiver;
 pub use refused::Refused;
 pub use service::{Counters, PATH};
 pub use site::{Site, start};
+pub use tidegate_sitekit::replay::{FUTURE, WINDOW};
 pub use tidegate_sitekit::tls::{Tls, TlsVersion};
+pub use tidegate_sitekit::when::now_ms;
 pub use wire::{Scene, Wire};

@@ -1,7 +1,6 @@
 //! What a message says, whatever its format.
 
 use std::fmt;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -201,12 +200,6 @@ impl<'de> Deserialize<'de> for Id {
         let text = String::deserialize(deserializer)?;
         Self::parse(&text).ok_or_else(|| serde::de::Error::custom("must be 32 hexadecimal digits"))
     }
-}
-
-/// Milliseconds since 1970.
-pub fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

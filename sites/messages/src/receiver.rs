@@ -2,21 +2,11 @@
 //! once, and answers to its own requests only. Pure: time is an argument.
 
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use crate::keys::Party;
 use crate::message::{Id, Message};
 use crate::refused::Refused;
-use tidegate_sitekit::replay::{NotAccepted, Replay};
-
-/// How old a message may be. Sender and receiver share a clock to within this and
-/// [`FUTURE`].
-pub const WINDOW: Duration = Duration::from_secs(60);
-/// How far a message's time may lie in the future.
-pub const FUTURE: Duration = Duration::from_secs(5);
-
-/// Most messages kept against replay: 16,000 per second through the window, about 50 MB.
-const MOST_KEPT: usize = 1 << 20;
+use tidegate_sitekit::replay::{MOST_KEPT, NotAccepted, Replay, check_time};
 
 /// One party's memory of what it received. Requests are kept until the window has passed.
 #[derive(Debug)]
@@ -47,11 +37,7 @@ impl Receiver {
             return Err(Refused::Unbound);
         }
         let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
-        let until = request.issued_ms + millis(WINDOW);
-        received.accept(request.id, until, now_ms).map_err(|error| match error {
-            NotAccepted::Replayed => Refused::Replayed,
-            NotAccepted::Full => Refused::StoreFull,
-        })
+        Ok(received.accept_sent(request.id, request.issued_ms, now_ms)?)
     }
 
     /// Whether an answer whose signature was verified is accepted for a request. A request
@@ -71,18 +57,19 @@ impl Receiver {
         if message.sender != self.party.other() {
             return Err(Refused::Sender);
         }
-        if message.issued_ms > now_ms.saturating_add(millis(FUTURE)) {
-            return Err(Refused::Future);
-        }
-        if message.issued_ms.saturating_add(millis(WINDOW)) < now_ms {
-            return Err(Refused::Stale);
-        }
-        Ok(())
+        Ok(check_time(message.issued_ms, now_ms)?)
     }
 }
 
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).expect("a minute fits")
+impl From<NotAccepted> for Refused {
+    fn from(why: NotAccepted) -> Self {
+        match why {
+            NotAccepted::Stale => Self::Stale,
+            NotAccepted::Future => Self::Future,
+            NotAccepted::Replayed => Self::Replayed,
+            NotAccepted::Full => Self::StoreFull,
+        }
+    }
 }
 
 #[cfg(test)]

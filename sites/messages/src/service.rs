@@ -15,11 +15,11 @@ use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 
 use crate::channel::Channel;
-use crate::message::now_ms;
 use crate::refused::Refused;
 use crate::wire::{Scene, only};
 use tidegate_sitekit::Result;
 use tidegate_sitekit::web::body::{self, Unread};
+use tidegate_sitekit::when::now_ms;
 
 /// Path of the messages.
 pub const PATH: &str = "/messages";

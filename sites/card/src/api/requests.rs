@@ -9,8 +9,8 @@ use crate::address;
 use crate::amount::{Currency, MOST};
 use crate::merchants::Merchant;
 use crate::number::looks_like_card;
-use crate::operations::{Asked, New};
-use crate::resource::{LONGEST_DESCRIPTION, is_reference};
+use crate::operations::Asked;
+use crate::resource::{Form, LONGEST_DESCRIPTION, is_reference};
 use tidegate_sitekit::Problem;
 
 /// Body of a new payment.
@@ -47,7 +47,7 @@ impl Create {
     ///
     /// # Errors
     /// The first field that is wrong.
-    pub fn check(self, merchant: &Merchant) -> Result<New, Problem> {
+    pub fn check(self, merchant: &Merchant) -> Result<Form, Problem> {
         let amount = amount(self.amount)?;
         let Some(currency) = Currency::of_code(&self.currency.0) else {
             let text = "Must be a currency code of ISO 4217, such as USD.";
@@ -65,7 +65,7 @@ impl Create {
         }
         let return_url = return_url(&self.return_url.0, merchant)?;
         let description = description.to_owned();
-        Ok(New { amount, currency, reference, description, return_url })
+        Ok(Form { amount, currency, reference, description, return_url })
     }
 }
 

@@ -17,9 +17,9 @@ use tokio::time::{Instant, sleep};
 use zeroize::Zeroizing;
 
 use super::error::Error;
-use super::request::{CaptureBody, Form, Key, RefundBody};
+use super::request::{CaptureBody, Key, RefundBody};
 use crate::address;
-use crate::resource::{IDEMPOTENCY_KEY, Payment, REPLAYED, is_reference};
+use crate::resource::{Form, IDEMPOTENCY_KEY, Payment, REPLAYED, is_reference};
 use tidegate_sitekit::backoff::Backoff;
 use tidegate_sitekit::client::{Answered, Http};
 use tidegate_sitekit::problem::{ApiError, Failure};

@@ -18,8 +18,9 @@ mod outbox;
 mod request;
 mod webhook;
 
+pub use crate::resource::Form;
 pub use connection::{Client, Patience};
 pub use error::Error;
 pub use outbox::{Entry, Outcome, Step, perform};
-pub use request::{Form, Key};
+pub use request::Key;
 pub use webhook::{TOLERANCE, Verifier};

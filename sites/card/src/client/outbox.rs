@@ -2,8 +2,8 @@
 
 use super::connection::Client;
 use super::error::Error;
-use super::request::{Form, Key};
-use crate::resource::{Movement, Payment, is_reference};
+use super::request::Key;
+use crate::resource::{Form, Movement, Payment, is_reference};
 use tidegate_sitekit::problem::ApiError;
 
 /// What a merchant wants, as it is stored. It holds no card.

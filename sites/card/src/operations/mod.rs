@@ -13,4 +13,4 @@ mod request;
 pub use checkout::{Submitted, cancel_by_customer, submit};
 pub use due::change_by_themselves;
 pub use perform::{Answer, perform};
-pub use request::{Asked, New, Request};
+pub use request::{Asked, Request};

@@ -8,8 +8,9 @@ use std::time::Duration;
 use super::authorise::after;
 use super::change::Change;
 use super::moves::{Step, capture, refund};
-use super::request::{New, Request};
+use super::request::Request;
 use crate::app::{App, new_id};
+use crate::resource::Form;
 use crate::state::State;
 use crate::store::idempotency::{self, Kept};
 use crate::store::payments::{self, Stored};
@@ -101,7 +102,7 @@ fn known(
     Some(Answer::Refused(refused))
 }
 
-async fn create(change: &mut Change<'_>, new: New) -> Result<Step> {
+async fn create(change: &mut Change<'_>, new: Form) -> Result<Step> {
     let (merchant, now) = (change.merchant(), change.now);
     let transaction = &mut change.transaction;
     if payments::by_reference_in(transaction, merchant, &new.reference).await?.is_some() {

@@ -1,11 +1,11 @@
 //! Requests of merchants, checked in all that does not depend on the payment.
 
-use crate::amount::Currency;
+use crate::resource::Form;
 
 /// A request of a merchant that may be repeated.
 pub enum Request {
-    /// A new payment.
-    Create(Box<New>),
+    /// A new payment, whose return URL the merchant has registered.
+    Create(Box<Form>),
     /// A capture.
     Capture {
         /// The payment.
@@ -22,20 +22,6 @@ pub enum Request {
         /// How much.
         asked: Asked,
     },
-}
-
-/// A new payment, whose card the customer types into the processor's form.
-pub struct New {
-    /// How much, in minor units.
-    pub amount: i64,
-    /// In which currency.
-    pub currency: Currency,
-    /// The merchant's own name for it.
-    pub reference: String,
-    /// Shown to the customer.
-    pub description: String,
-    /// Where the customer returns to, a URL that the merchant has registered.
-    pub return_url: String,
 }
 
 /// What a capture or a refund asks for.

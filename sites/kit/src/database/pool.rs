@@ -241,6 +241,14 @@ impl Transaction {
         Ok(())
     }
 
+    /// Commits the changes, or rolls back where nothing new was stored.
+    ///
+    /// # Errors
+    /// An error of the database.
+    pub async fn commit_if(self, stored: bool) -> Result<()> {
+        if stored { self.commit().await } else { self.rollback().await }
+    }
+
     /// Its connection can be used again.
     async fn ended(&mut self) {
         self.lease.reusable = match self.after {

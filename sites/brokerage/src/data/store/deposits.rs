@@ -106,11 +106,7 @@ pub async fn begin(
     let values = values![customer, id.as_str()];
     let found = transaction.first::<DepositWithWish>(BY_NAME, &values).await?;
     let deposit = found.ok_or_else(|| missing("a deposit"))?.deposit;
-    if inserted.is_some() {
-        transaction.commit().await?;
-    } else {
-        transaction.rollback().await?;
-    }
+    transaction.commit_if(inserted.is_some()).await?;
     Ok(DepositBegun { deposit, repeated: inserted.is_none() })
 }
 

@@ -111,11 +111,7 @@ pub async fn place(database: &Database, request: PlaceOrder, now: i64) -> Result
     let order = transaction.first::<Order>(BY_NAME, &values).await?;
     let order = order.ok_or_else(|| missing("an order"))?;
     let available = available(&mut transaction, customer).await?;
-    if inserted.is_some() {
-        transaction.commit().await?;
-    } else {
-        transaction.rollback().await?;
-    }
+    transaction.commit_if(inserted.is_some()).await?;
     Ok(Placed { order, repeated: inserted.is_none(), available })
 }
 

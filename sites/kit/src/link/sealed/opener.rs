@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use aws_lc_rs::aead::{Aad, LessSafeKey};
 
@@ -11,14 +10,8 @@ use super::envelope::{Direction, Header, Id, Place, SENDER};
 use super::keys::{Key, KeyRing};
 use super::sealer::{encrypt, sender};
 use crate::Result;
-use crate::replay::{NotAccepted, Replay};
+use crate::replay::{MOST_KEPT, NotAccepted, Replay, check_time};
 
-/// How old a request may be. The clocks of both machines agree within this and [`FUTURE`].
-const WINDOW: Duration = Duration::from_secs(60);
-/// How far a request's time may lie in the future.
-const FUTURE: Duration = Duration::from_secs(5);
-/// Most requests kept against replay: 16,000 per second through the window, about 70 MB.
-const MOST_KEPT: usize = 1 << 20;
 /// Most derived keys kept: one for each process that has sent something.
 const MOST_KEYS: usize = 1024;
 
@@ -53,6 +46,17 @@ pub enum Refused {
     /// No more can be remembered.
     #[error("too many messages within a minute to remember them all")]
     Full,
+}
+
+impl From<NotAccepted> for Refused {
+    fn from(why: NotAccepted) -> Self {
+        match why {
+            NotAccepted::Stale => Self::Stale,
+            NotAccepted::Future => Self::Future,
+            NotAccepted::Replayed => Self::Replayed,
+            NotAccepted::Full => Self::Full,
+        }
+    }
 }
 
 /// Opens the requests to one process.
@@ -111,21 +115,12 @@ impl Opener {
                 self.clients.open(key, &header, &place, message, length)
             })
             .ok_or(Refused::DoesNotOpen)?;
-        let until_ms = header.time_ms.saturating_add(millis(WINDOW));
-        if header.time_ms > now_ms.saturating_add(millis(FUTURE)) {
-            return Err(Refused::Future);
-        }
-        if until_ms < now_ms {
-            return Err(Refused::Stale);
-        }
+        check_time(header.time_ms, now_ms)?;
         if header.time_ms < self.started_ms {
             return Err(Refused::BeforeStart);
         }
         let mut received = self.received.lock().expect("no panic under this lock");
-        received.accept(header.id, until_ms, now_ms).map_err(|error| match error {
-            NotAccepted::Replayed => Refused::Replayed,
-            NotAccepted::Full => Refused::Full,
-        })?;
+        received.accept_sent(header.id, header.time_ms, now_ms)?;
         Ok((body, header.id))
     }
 
@@ -151,10 +146,6 @@ impl Opener {
 }
 
 crate::printed_by!(Opener: ring);
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).expect("a minute fits")
-}
 
 /// The name of a key, and a sender.
 type Derivation = (String, [u8; SENDER]);
