@@ -15,7 +15,7 @@
 //! - `used_forms` holds the forms that were accepted and have not expired yet;
 //! - ids come from the databases' own counters, without a table of counters.
 
-use tidegate_sitekit::once;
+use tidegate_sitekit::once::form;
 use tidegate_sitekit::population::Schema;
 
 /// All tables, in an order in which they can be dropped and created.
@@ -102,7 +102,7 @@ pub const SCHEMA: Schema = Schema {
     // Version 1 was without `used_forms` and the index of words.
     versions: &["2", "1"],
     tables: &TABLES,
-    texts: &[TABLE_TEXTS, once::TABLE],
+    texts: &[TABLE_TEXTS, form::TABLE],
     indexes: INDEX_TEXTS,
     numbered: &["users", "bids", "comments", "buy_now"],
 };

@@ -15,7 +15,7 @@ use crate::store::sales;
 use crate::web::{App, State, router};
 use tidegate_sitekit::database::Database;
 use tidegate_sitekit::login_limit::LoginLimit;
-use tidegate_sitekit::once;
+use tidegate_sitekit::once::form;
 use tidegate_sitekit::password::Hasher;
 use tidegate_sitekit::server::{Peers, Server, Service, background, runtimes};
 use tidegate_sitekit::when;
@@ -109,7 +109,7 @@ async fn close_auctions(database: Database) {
             while sales::close_ended(&database, when::now()).await? > 0 {
                 tokio::task::yield_now().await;
             }
-            once::forget_expired(&database, when::now()).await?;
+            form::forget_expired(&database, when::now()).await?;
             if turn.is_multiple_of(NOTED) {
                 sales::note_running(&database, when::now()).await?;
             }

@@ -155,14 +155,6 @@ pub enum EventKind {
     Cancelled,
 }
 
-/// Header of a request that may be repeated.
-pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
-/// Header of every answer that belongs to an idempotency key: `false` for the first, `true`
-/// for a repetition. Answers without it, such as 401 or 429, say nothing about what an earlier
-/// request under the key has done.
-pub const REPLAYED: &str = "idempotent-replayed";
-/// Most characters of an idempotency key.
-pub const LONGEST_KEY: usize = 255;
 /// Most characters of a merchant's reference.
 pub const LONGEST_REFERENCE: usize = 64;
 /// Most characters of a description.

@@ -11,6 +11,7 @@
 
 use tidegate_sitekit::Result;
 use tidegate_sitekit::database::{self, Connection, Dialect, notes, tables};
+use tidegate_sitekit::once::key;
 use tidegate_sitekit::values;
 
 /// Kind and version of the database.
@@ -49,12 +50,6 @@ CREATE TABLE movements (
 ){by_key};
 CREATE UNIQUE INDEX movements_reference ON movements (payment, kind, reference)
     WHERE reference <> '';
-CREATE TABLE idempotency (
-    merchant TEXT NOT NULL, key TEXT NOT NULL, fingerprint TEXT NOT NULL,
-    status {int} NOT NULL, body TEXT NOT NULL, created {int} NOT NULL,
-    PRIMARY KEY (merchant, key)
-){by_key};
-CREATE INDEX idempotency_created ON idempotency (merchant, created);
 CREATE TABLE events (
     merchant TEXT NOT NULL, sequence {int} NOT NULL, id TEXT NOT NULL, body TEXT NOT NULL,
     created {int} NOT NULL, PRIMARY KEY (merchant, sequence)
@@ -84,6 +79,7 @@ pub async fn prepare<'m>(
     if notes::version(connection, place, KIND, &[VERSION]).await?.is_none() {
         notes::create_table(connection, &[("kind", KIND), ("version", VERSION)]).await?;
         tables::create(connection, TABLES).await?;
+        tables::create(connection, key::TABLE).await?;
     }
     for merchant in merchants {
         let sql = "INSERT INTO merchants (name, events, keys) VALUES ($1, 0, 0)

@@ -8,8 +8,9 @@
 //! | population | [`population::prepare`] makes a database ready; [`population::Writer`], [`population::Batch`], [`population::Random`], [`population::Hashing`] |
 //! | operations | [`database::Database`] (SQLite embedded, PostgreSQL by URL) and [`database::Transaction`]; [`values!`], [`record!`], [`numbered!`], [`named!`] |
 //! | what is refused | [`Problem`], as a page, as JSON and over a link; [`Mistake`]s by field |
-//! | accepting once | [`once`] for forms, [`replay`] for messages; what customers name is a unique column |
+//! | accepting once | [`once`] for forms and for requests of programs, [`replay`] for messages; what customers name is a unique column |
 //! | pages | [`web::page::Look`]; [`web::form`] reads a form and checks it, [`web::field`] shows it with its mistakes; [`web::asset`] |
+//! | an interface for programs | [`api`]: JSON that is parsed with mistakes by field, idempotency keys |
 //! | customers | [`password::Hasher`], [`login_limit`]; [`session`] with its [`web::cookie`]; [`token`]s in forms; [`web::client`], [`web::origin`] |
 //! | server | [`server::Server`]: a runtime for each core, TLS, work beside the requests |
 //! | other services | [`client`] calls one, [`queue`] does so until it is done; [`backoff`]; [`link`]s between tiers of one service |
@@ -73,6 +74,7 @@
 //! }
 //! ```
 
+pub mod api;
 pub mod backoff;
 pub mod client;
 pub mod database;

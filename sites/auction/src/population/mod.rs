@@ -18,9 +18,10 @@ use super::catalogue::{CATEGORIES, CATEGORY_COUNT, REGION_COUNT, REGIONS};
 use super::schema::{NEXT_ITEM, SCHEMA};
 use super::search_index;
 use tidegate_sitekit::database::{Connection, Dialect, notes, tables};
+use tidegate_sitekit::once::form;
 use tidegate_sitekit::password::PasswordCost;
 use tidegate_sitekit::population::{Batch, Hashing, Population, Schema, Secret, Writer};
-use tidegate_sitekit::{Result, once, values};
+use tidegate_sitekit::{Result, values};
 
 /// People hashed and written at once.
 const PEOPLE: i64 = 4_000;
@@ -58,7 +59,7 @@ impl Population for Auction {
     }
 
     async fn upgrade(connection: &mut Connection) -> Result<()> {
-        tables::create(connection, once::TABLE).await?;
+        tables::create(connection, form::TABLE).await?;
         Ok(search_index::create(connection).await?)
     }
 }

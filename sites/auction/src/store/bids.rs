@@ -2,7 +2,7 @@
 
 use tidegate_sitekit::database::{self, Database, LockingSql, Transaction};
 use tidegate_sitekit::money::Cents;
-use tidegate_sitekit::once::{self, Accepted, Form, Receipt};
+use tidegate_sitekit::once::form::{self, Accepted, Form, Receipt};
 use tidegate_sitekit::record;
 use tidegate_sitekit::{Problem, Result, locking, values};
 
@@ -120,7 +120,7 @@ pub async fn place(database: &Database, form: Form, new: NewBid) -> Result<Accep
     let mut transaction = database.begin().await?;
     let placed = store(&mut transaction, new).await;
     let again = |placed, nb_of_bids| Outcome::Leads(Placed { nb_of_bids, ..placed });
-    once::accept(database, transaction, form, placed, BY_ID, again).await
+    form::accept(database, transaction, form, placed, BY_ID, again).await
 }
 
 async fn store(transaction: &mut Transaction, new: NewBid) -> Result<(Outcome, Option<Receipt>)> {

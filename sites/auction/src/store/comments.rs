@@ -1,7 +1,7 @@
 //! Comments of people on each other.
 
 use tidegate_sitekit::database::{self, Database, Transaction};
-use tidegate_sitekit::once::{self, Accepted, Form, Receipt};
+use tidegate_sitekit::once::form::{self, Accepted, Form, Receipt};
 use tidegate_sitekit::record;
 use tidegate_sitekit::{Problem, Result, values};
 
@@ -80,7 +80,7 @@ pub async fn about(database: &Database, user: i64, from: i64) -> Result<Vec<Comm
 pub async fn add(database: &Database, form: Form, new: NewComment<'_>) -> Result<Accepted<Added>> {
     let mut transaction = database.begin().await?;
     let added = store(&mut transaction, new).await;
-    once::accept(database, transaction, form, added, BY_ID, |added, _| added).await
+    form::accept(database, transaction, form, added, BY_ID, |added, _| added).await
 }
 
 async fn store(

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use super::{bids, comments, items, keywords, listing, mine, purchases, sales, users};
 use crate::options::Options;
 use crate::prepare::prepare;
-use tidegate_sitekit::once;
+use tidegate_sitekit::once::form;
 use tidegate_sitekit::password::PasswordCost;
 
 const ALL: [&str; 23] = [
@@ -28,8 +28,8 @@ const ALL: [&str; 23] = [
     comments::BY_ID,
     purchases::BY_ID,
     sales::BY_ID,
-    once::USED,
-    once::EXPIRED,
+    form::USED,
+    form::EXPIRED,
     mine::ALL,
     sales::ENDED,
     keywords::COUNT_IN_SQLITE,

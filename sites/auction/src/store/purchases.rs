@@ -3,7 +3,7 @@
 use super::bids::{ended, too_few};
 use tidegate_sitekit::database::{self, Database, LockingSql, Transaction};
 use tidegate_sitekit::money::Cents;
-use tidegate_sitekit::once::{self, Accepted, Form, Receipt};
+use tidegate_sitekit::once::form::{self, Accepted, Form, Receipt};
 use tidegate_sitekit::record;
 use tidegate_sitekit::{Problem, Result, locking, values};
 
@@ -57,7 +57,7 @@ pub async fn buy(database: &Database, form: Form, new: NewPurchase) -> Result<Ac
     let mut transaction = database.begin().await?;
     let bought = store(&mut transaction, new).await;
     let again = |bought, left| Bought { left, ..bought };
-    once::accept(database, transaction, form, bought, BY_ID, again).await
+    form::accept(database, transaction, form, bought, BY_ID, again).await
 }
 
 async fn store(

@@ -5,7 +5,7 @@ use crate::schema::ITEM_COLUMNS;
 use tidegate_sitekit::Result;
 use tidegate_sitekit::database::{self, Database, Dialect, Transaction};
 use tidegate_sitekit::money::Cents;
-use tidegate_sitekit::once::{self, Accepted, Form, Receipt};
+use tidegate_sitekit::once::form::{self, Accepted, Form, Receipt};
 use tidegate_sitekit::record;
 use tidegate_sitekit::values;
 use tidegate_sitekit::when::DAY;
@@ -100,7 +100,7 @@ pub async fn offer(
     };
     let offered = Ok((offered, Some(Receipt { row: id, figure: new.quantity })));
     let again = |offered, quantity| Offered { quantity, ..offered };
-    once::accept(database, transaction, form, offered, BY_ID, again).await
+    form::accept(database, transaction, form, offered, BY_ID, again).await
 }
 
 async fn insert(transaction: &mut Transaction, new: &NewItem<'_>) -> Result<i64> {

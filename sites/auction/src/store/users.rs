@@ -1,7 +1,7 @@
 //! Accounts: profiles, registration, signing in.
 
 use tidegate_sitekit::database::{Database, Transaction};
-use tidegate_sitekit::once::{self, Accepted, Form, Receipt};
+use tidegate_sitekit::once::form::{self, Accepted, Form, Receipt};
 use tidegate_sitekit::record;
 use tidegate_sitekit::{Problem, Result, values};
 
@@ -110,7 +110,7 @@ pub async fn register(
 ) -> Result<Accepted<Opened>> {
     let mut transaction = database.begin().await?;
     let opened = store(&mut transaction, new).await;
-    once::accept(database, transaction, form, opened, OPENED, |opened, _| opened).await
+    form::accept(database, transaction, form, opened, OPENED, |opened, _| opened).await
 }
 
 async fn store(

@@ -11,7 +11,7 @@ use super::failure::{Failure, missing};
 use crate::store::users::{self, User};
 use tidegate_sitekit::database::Database;
 use tidegate_sitekit::login_limit::{LoginLimit, too_many};
-use tidegate_sitekit::once::Form;
+use tidegate_sitekit::once::form::Form;
 use tidegate_sitekit::password::{Hasher, PasswordCheck};
 use tidegate_sitekit::token::{Signer, TokenError};
 use tidegate_sitekit::web::form::Posted;

@@ -13,7 +13,7 @@ use super::search::id;
 use crate::store::bids::{self, NewBid, Outcome, ended};
 use crate::store::items::Item;
 use tidegate_sitekit::money::Cents;
-use tidegate_sitekit::once::Accepted;
+use tidegate_sitekit::once::form::Accepted;
 use tidegate_sitekit::web::field::hidden;
 use tidegate_sitekit::web::form::Posted;
 use tidegate_sitekit::web::page::Page;

@@ -14,7 +14,7 @@ use crate::store::items::Item;
 use crate::store::purchases::{self, NewPurchase, no_fixed_price};
 use tidegate_sitekit::Result;
 use tidegate_sitekit::money::Cents;
-use tidegate_sitekit::once::Accepted;
+use tidegate_sitekit::once::form::Accepted;
 use tidegate_sitekit::web::field::hidden;
 use tidegate_sitekit::web::form::Posted;
 use tidegate_sitekit::web::page::Page;

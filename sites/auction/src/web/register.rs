@@ -9,7 +9,7 @@ use super::field;
 use super::layout::{self, Crumb, sent_before};
 use crate::catalogue::{REGION_COUNT, REGIONS, region_name};
 use crate::store::users::{self, NewUser};
-use tidegate_sitekit::once::Accepted;
+use tidegate_sitekit::once::form::Accepted;
 use tidegate_sitekit::web::field::hidden;
 use tidegate_sitekit::web::form::Posted;
 use tidegate_sitekit::web::page::Page;

@@ -10,7 +10,7 @@ use super::{field, picture};
 use crate::catalogue::{CATEGORIES, CATEGORY_COUNT, category_name};
 use crate::store::sales::{self, NewItem};
 use tidegate_sitekit::money::Cents;
-use tidegate_sitekit::once::Accepted;
+use tidegate_sitekit::once::form::Accepted;
 use tidegate_sitekit::web::field::hidden;
 use tidegate_sitekit::web::form::Posted;
 use tidegate_sitekit::web::page::Page;

@@ -13,7 +13,7 @@ use crate::store::comments::{self, COMMENTS_PAGE, Comment, NewComment};
 use crate::store::items::{self, Item};
 use crate::store::pages;
 use crate::store::users::User;
-use tidegate_sitekit::once::Accepted;
+use tidegate_sitekit::once::form::Accepted;
 use tidegate_sitekit::web::field::hidden;
 use tidegate_sitekit::web::form::Posted;
 use tidegate_sitekit::web::page::Page;

@@ -1,9 +1,9 @@
 //! The interface for merchants: JSON over HTTP.
 
 mod auth;
-mod body;
 mod id;
 mod payments;
+mod posted;
 mod reply;
 mod requests;
 

@@ -3,8 +3,8 @@
 use axum::extract::{RawQuery, State};
 
 use super::auth::Caller;
-use super::body::Posted;
 use super::id::Id;
+use super::posted::Posted;
 use super::reply::Reply;
 use super::requests::{Capture, Create, Refund};
 use crate::app::App;

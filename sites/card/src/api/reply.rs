@@ -7,9 +7,9 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use crate::operations::Answer;
-use crate::resource::REPLAYED;
 use tidegate_sitekit::Error;
 use tidegate_sitekit::Problem;
+use tidegate_sitekit::api::REPLAYED;
 
 /// Headers of every answer.
 const HEADERS: [(HeaderName, HeaderValue); 3] = [

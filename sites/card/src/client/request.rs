@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::resource::LONGEST_KEY;
+use tidegate_sitekit::api::LONGEST_KEY;
 
 /// An idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]

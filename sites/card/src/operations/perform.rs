@@ -12,9 +12,9 @@ use super::request::Request;
 use crate::app::{App, new_id};
 use crate::resource::Form;
 use crate::state::State;
-use crate::store::idempotency::{self, Kept};
 use crate::store::payments::{self, Stored};
 use tidegate_sitekit::Problem;
+use tidegate_sitekit::once::key::{self as keys, Kept};
 use tidegate_sitekit::{Error, Result};
 
 /// An answer to a merchant.
@@ -46,7 +46,7 @@ pub async fn perform(
     request: Request,
 ) -> Result<Answer> {
     let mut change = Change::begin(app, merchant).await?;
-    let before = idempotency::find(&mut change.transaction, merchant, key).await?;
+    let before = keys::find(&mut change.transaction, merchant, key).await?;
     if let Some(answer) = known(app, &change, before, fingerprint) {
         change.rollback().await?;
         return Ok(answer);
@@ -67,7 +67,7 @@ pub async fn perform(
         Err(problem) => (problem.status, problem.json()),
     };
     let kept = Kept { fingerprint: fingerprint.to_owned(), status: status.into(), body };
-    idempotency::insert(&mut change.transaction, merchant, key, &kept, change.now).await?;
+    keys::insert(&mut change.transaction, merchant, key, &kept, change.now).await?;
     change.counters.keys += 1;
     change.commit().await?;
     Ok(Answer::OfKey { status, body: kept.body, replayed: false })

@@ -1,7 +1,8 @@
 //! The counters of a merchant, whose row orders the merchant's transactions.
 
-use crate::store::{events, idempotency};
+use crate::store::events;
 use tidegate_sitekit::database::{LockingSql, Transaction};
+use tidegate_sitekit::once::key;
 use tidegate_sitekit::record;
 use tidegate_sitekit::{Error, Result, locking, values};
 
@@ -45,7 +46,7 @@ pub async fn forget(
     most: i64,
 ) -> Result<bool> {
     let mut counters = lock(transaction, merchant).await?;
-    let keys = idempotency::forget(transaction, merchant, keys_before, most).await?;
+    let keys = key::forget(transaction, merchant, keys_before, most).await?;
     counters.keys -= keys;
     save(transaction, merchant, counters).await?;
     let events = events::forget(transaction, merchant, events_before, most).await?;

@@ -5,7 +5,6 @@
 
 pub mod deliveries;
 pub mod events;
-pub mod idempotency;
 pub mod merchants;
 pub mod payments;
 #[cfg(test)]

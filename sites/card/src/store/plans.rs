@@ -2,9 +2,10 @@
 
 use rusqlite::Connection;
 
-use super::{deliveries, events, idempotency, payments};
+use super::{deliveries, events, payments};
 use crate::schema;
 use tidegate_sitekit::database::Location;
+use tidegate_sitekit::once::key;
 
 const ALL: [&str; 10] = [
     payments::BY_ID,
@@ -13,8 +14,8 @@ const ALL: [&str; 10] = [
     payments::DUE,
     payments::MOVEMENTS,
     events::FORGET,
-    idempotency::FIND,
-    idempotency::FORGET,
+    key::FIND,
+    key::FORGET,
     deliveries::DUE,
     deliveries::DELIVERIES.give_up,
 ];

@@ -10,10 +10,6 @@
 //! A number is kept until its form has expired, so the table holds the forms of
 //! one lifetime and no more. Its key begins with the expiry: new rows are
 //! neighbours, and those that have expired are the first.
-//!
-//! A site whose customers give a name to what they send needs no such table: the name is a
-//! unique column of what is stored. [`Replay`](crate::replay::Replay) accepts messages once that
-//! store nothing.
 
 use crate::database::{self, Database, Record, Transaction};
 use crate::{Error, Result, record};

@@ -1,9 +1,19 @@
-//! Idempotency keys with the answers that were given under them.
+//! Idempotency keys with the answers that were given under them. The caller of an interface is a
+//! merchant. Whoever uses these locks a row of the merchant first: of two requests under one key
+//! the second finds the answer of the first.
 
-use tidegate_sitekit::Result;
-use tidegate_sitekit::database::Transaction;
-use tidegate_sitekit::record;
-use tidegate_sitekit::values;
+use crate::database::Transaction;
+use crate::{Result, record, values};
+
+/// Creates the table: a text for [`tables::create`](crate::database::tables::create).
+pub const TABLE: &str = "
+CREATE TABLE idempotency (
+    merchant TEXT NOT NULL, key TEXT NOT NULL, fingerprint TEXT NOT NULL,
+    status {int} NOT NULL, body TEXT NOT NULL, created {int} NOT NULL,
+    PRIMARY KEY (merchant, key)
+){by_key};
+CREATE INDEX idempotency_created ON idempotency (merchant, created);
+";
 
 /// What is known of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,16 +28,21 @@ pub struct Kept {
 
 record!(Kept { fingerprint, status, body });
 
-pub(super) const FIND: &str =
+/// The answer under a key.
+pub const FIND: &str =
     "SELECT fingerprint, status, body FROM idempotency WHERE merchant = $1 AND key = $2";
 const INSERT: &str = "INSERT INTO idempotency (merchant, key, fingerprint, status, body, created)
      VALUES ($1, $2, $3, $4, $5, $6)";
-pub(super) const FORGET: &str = "DELETE FROM idempotency WHERE merchant = $1 AND key IN (
+/// Forgets old keys.
+pub const FORGET: &str = "DELETE FROM idempotency WHERE merchant = $1 AND key IN (
          SELECT key FROM idempotency WHERE merchant = $1 AND created < $2
          ORDER BY created LIMIT $3)
      RETURNING key";
 
 /// What is known of a key.
+///
+/// # Errors
+/// An error of the database.
 pub async fn find(
     transaction: &mut Transaction,
     merchant: &str,
@@ -52,6 +67,9 @@ pub async fn insert(
 }
 
 /// Forgets at most so many keys from before a time; returns how many.
+///
+/// # Errors
+/// An error of the database.
 pub async fn forget(
     transaction: &mut Transaction,
     merchant: &str,

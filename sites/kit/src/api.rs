@@ -1,11 +1,11 @@
-//! Bodies of requests: read within limits of size and time, and parsed without ever repeating
-//! what they hold, which may be a card number.
+//! Interfaces for programs: bodies of requests, read within limits of size and time, and parsed
+//! without ever repeating what they hold, which may be a card number; and idempotency keys, whose
+//! answers [`once::key`](crate::once::key) keeps.
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use axum::body::Body;
-use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use serde::de::value::MapAccessDeserializer;
@@ -14,14 +14,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 use zeroize::Zeroizing;
 
-use super::auth::Caller;
-use super::reply::Reply;
-use crate::app::App;
-use crate::number::looks_like_card;
-use crate::operations::{self, perform};
-use crate::resource::{IDEMPOTENCY_KEY, LONGEST_KEY};
-use tidegate_sitekit::Problem;
-use tidegate_sitekit::web::body::{self, Unread};
+use crate::Problem;
+use crate::web::body::{self, Unread};
 
 /// Most bytes of a body.
 const LARGEST: usize = 16 * 1024;
@@ -30,59 +24,28 @@ const LONGEST_NAME: usize = 40;
 /// As many digits in a field's name may be of a card.
 const CARD_DIGITS: usize = 12;
 
-/// A request that may be repeated, of a merchant whom we know.
-pub struct Posted {
-    /// Who sends it.
-    merchant: String,
-    key: String,
-    fingerprint: String,
-    body: Zeroizing<Vec<u8>>,
-}
+/// Header of a request that may be repeated.
+pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
+/// Header of every answer that belongs to an idempotency key: `false` for the first, `true`
+/// for a repetition. Answers without it, such as 401 or 429, say nothing about what an earlier
+/// request under the key has done.
+pub const REPLAYED: &str = "idempotent-replayed";
+/// Most characters of an idempotency key.
+pub const LONGEST_KEY: usize = 255;
 
-impl FromRequest<App> for Posted {
-    type Rejection = Reply;
-
-    async fn from_request(request: Request, app: &App) -> Result<Self, Reply> {
-        let (mut parts, body) = request.into_parts();
-        let Caller { merchant } = Caller::from_request_parts(&mut parts, app).await?;
-        let key = idempotency_key(&parts.headers)?;
-        let body = read(body).await?;
-        check_kind(&parts.headers, &body)?;
-        let path = parts.uri.path().as_bytes();
-        let fingerprint = app.fingerprint(&[parts.method.as_str().as_bytes(), path, &body]);
-        Ok(Self { merchant, key, fingerprint, body })
-    }
-}
-
-impl Posted {
-    /// The merchant who sends it.
-    pub fn merchant(&self) -> &str {
-        &self.merchant
-    }
-
-    /// Its body; an empty one is an empty object.
-    ///
-    /// # Errors
-    /// What is wrong with it.
-    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, Problem> {
-        let body: &[u8] = if self.body.is_empty() { b"{}" } else { &self.body };
-        parse(body)
-    }
-
-    /// Carries it out.
-    ///
-    /// # Errors
-    /// An error of the database.
-    pub async fn perform(self, app: &App, request: operations::Request) -> Result<Reply, Reply> {
-        let Self { merchant, key, fingerprint, .. } = &self;
-        Ok(perform(app, merchant, key, fingerprint, request).await?.into())
-    }
-}
-
+/// The idempotency key of a request. It is stored, so one that `is_secret`, such as a card
+/// number, is refused.
+///
+/// # Errors
+/// It is missing or invalid.
+///
 /// Source: draft-ietf-httpapi-idempotency-key-header-07, section 2.1: a String of RFC 9651.
 /// Deviation: the characters without quotes are accepted too, as most services have it; both
 /// are the same key.
-fn idempotency_key(headers: &HeaderMap) -> Result<String, Problem> {
+pub fn idempotency_key(
+    headers: &HeaderMap,
+    is_secret: fn(&str) -> bool,
+) -> Result<String, Problem> {
     let wrong = |code, text: &str| Problem::coded(400, code, text).at("Idempotency-Key");
     let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
     let value = match (values.next(), values.next()) {
@@ -102,7 +65,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<String, Problem> {
         None => value.to_owned(),
     };
     let visible = key.bytes().all(|byte| byte.is_ascii_graphic());
-    if visible && (1..=LONGEST_KEY).contains(&key.len()) && !looks_like_card(&key) {
+    if visible && (1..=LONGEST_KEY).contains(&key.len()) && !is_secret(&key) {
         return Ok(key);
     }
     Err(wrong(
@@ -119,9 +82,16 @@ fn quoted(value: &str) -> Option<String> {
     }
 }
 
-async fn read(body: Body) -> Result<Zeroizing<Vec<u8>>, Problem> {
+/// The body of a request: JSON, or nothing.
+///
+/// # Errors
+/// It is too long, takes too long, breaks off, or is of another type.
+pub async fn read(headers: &HeaderMap, body: Body) -> Result<Zeroizing<Vec<u8>>, Problem> {
     let (status, code, text) = match body::collect(body, LARGEST).await {
-        Ok(body) => return Ok(Zeroizing::new(body.into())),
+        Ok(body) => {
+            check_kind(headers, &body)?;
+            return Ok(Zeroizing::new(body.into()));
+        }
         Err(Unread::TooLong) => (413, "body_too_large", "The body must be at most 16 KiB."),
         Err(Unread::BrokenOff) => (400, "body_incomplete", "The body broke off before its end."),
         Err(Unread::TooSlow) => {
@@ -174,19 +144,24 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// Parses JSON of one object.
-fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    let mut reader = serde_json::Deserializer::from_slice(bytes);
+/// Parses JSON of one object; an empty body is an empty object. `fields` is the page that lists
+/// all fields.
+///
+/// # Errors
+/// What is wrong with it, and with which field.
+pub fn parse<T: DeserializeOwned>(body: &[u8], fields: &str) -> Result<T, Problem> {
+    let body = if body.is_empty() { b"{}" } else { body };
+    let mut reader = serde_json::Deserializer::from_slice(body);
     let Object(value) = serde_path_to_error::deserialize(&mut reader)
-        .map_err(|error| explain(&error.path().to_string(), error.inner()))?;
-    reader.end().map_err(|error| explain(".", &error))?;
+        .map_err(|error| explain(&error.path().to_string(), error.inner(), fields))?;
+    reader.end().map_err(|error| explain(".", &error, fields))?;
     Ok(value)
 }
 
 /// The refusal of a body that cannot be parsed. The parser's own text repeats what was sent,
 /// so only what this program has put into it is taken from it: the name of a field that is
 /// missing, and what is expected.
-fn explain(path: &str, error: &serde_json::Error) -> Problem {
+fn explain(path: &str, error: &serde_json::Error, fields: &str) -> Problem {
     if !matches!(error.classify(), Category::Data) {
         let (line, column) = (error.line(), error.column());
         let text = format!("The body is no JSON: see line {line}, column {column}.");
@@ -208,11 +183,8 @@ fn explain(path: &str, error: &serde_json::Error) -> Problem {
         return Problem::coded(400, "field_repeated", text).at(&within(name));
     }
     if let Some(name) = named("unknown field") {
-        let problem = Problem::coded(
-            400,
-            "field_unknown",
-            "There is no such field; docs/card.md lists all of them.",
-        );
+        let text = format!("There is no such field; {fields} lists all of them.");
+        let problem = Problem::coded(400, "field_unknown", text);
         let field = within(name);
         return if is_harmless(&field) { problem.at(&field) } else { problem };
     }
@@ -253,7 +225,7 @@ mod tests {
     }
 
     fn refused(text: &str) -> serde_json::Value {
-        let problem = parse::<Outer>(text.as_bytes()).err().expect(text);
+        let problem = parse::<Outer>(text.as_bytes(), "docs/site.md").err().expect(text);
         assert_eq!(problem.status, 400);
         let body: serde_json::Value = serde_json::from_str(&problem.json()).unwrap();
         body["error"].clone()
@@ -262,7 +234,7 @@ mod tests {
     #[test]
     fn a_mistake_is_named_with_its_field() {
         for (text, code, field) in [
-            ("", "malformed_json", None),
+            ("", "field_missing", Some("number")),
             ("{", "malformed_json", None),
             ("{\"number\": 1} x", "malformed_json", None),
             ("{\"number\": NaN}", "malformed_json", None),
@@ -313,7 +285,7 @@ mod tests {
             for value in values {
                 headers.append(IDEMPOTENCY_KEY, value.parse().unwrap());
             }
-            idempotency_key(&headers).map_err(|problem| problem.code)
+            idempotency_key(&headers, |_| false).map_err(|problem| problem.code)
         };
         assert_eq!(key(&["\"8e03978e\""]), Ok("8e03978e".into()));
         assert_eq!(key(&["8e03978e"]), Ok("8e03978e".into()));
