@@ -4,6 +4,7 @@ mod brokerage;
 mod card;
 mod error;
 mod messages;
+mod serving;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -14,10 +15,9 @@ use tidegate_auction::Options;
 use tidegate_sitekit::password::PasswordCost;
 
 use crate::exit::Outcome;
-use crate::signals::Signals;
 use error::classify;
+use serving::until_signalled;
 use tidegate_host::Cores;
-use tidegate_lab::READY;
 
 /// Flags of `tidegate site`.
 #[derive(clap::Args)]
@@ -108,10 +108,7 @@ fn auction(args: AuctionArgs) -> anyhow::Result<Outcome> {
         trace: args.trace,
     };
     let site = tidegate_auction::start(options).map_err(classify)?;
-    let mut signals = Signals::catch()?;
-    println!("site: http://{}", site.address());
-    println!("{READY}");
-    signals.wait();
+    until_signalled(format!("site: http://{}\n", site.address()))?;
     site.shutdown();
     Ok(Outcome::Done)
 }

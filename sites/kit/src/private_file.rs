@@ -88,18 +88,15 @@ fn read_unless(forbidden: u32, most: u64, path: &Path) -> Result<Zeroizing<Vec<u
     Ok(bytes)
 }
 
-/// Writes a new file of keys with mode 0600.
+/// Writes a new file of keys with mode 0600. It is complete when it has its name.
 ///
 /// # Errors
-/// It is there already, or cannot be written: errors for the operator.
-pub fn create(path: &Path, content: &[u8]) -> Result<()> {
-    OpenOptions::new()
-        .create_new(true)
-        .write(true)
-        .mode(0o600)
-        .open(path)
-        .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
-        .map_err(|error| Error::Operator(format!("cannot write {}: {error}", path.display())))
+/// It is there already, or cannot be written: the reason, without the path.
+pub fn create(path: &Path, content: &[u8]) -> Result<(), String> {
+    // A link is not made in place of another file, whoever writes it at the same time.
+    write(path, content, |unfinished| {
+        std::fs::hard_link(unfinished, path).and_then(|()| std::fs::remove_file(unfinished))
+    })
 }
 
 /// Replaces a file of keys: whoever reads it meanwhile reads the old one or the new one.
@@ -107,15 +104,31 @@ pub fn create(path: &Path, content: &[u8]) -> Result<()> {
 /// # Errors
 /// It cannot be written: an error for the operator.
 pub fn replace(path: &Path, content: &[u8]) -> Result<()> {
+    write(path, content, |unfinished| std::fs::rename(unfinished, path))
+        .map_err(|reason| Error::Operator(format!("cannot write {}: {reason}", path.display())))
+}
+
+/// Writes a file beside this one, and gives it its name when it is complete.
+fn write(
+    path: &Path,
+    content: &[u8],
+    name: impl FnOnce(&Path) -> std::io::Result<()>,
+) -> Result<(), String> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
     let beside = Path::new(&beside);
     // What a crash has left there.
     let _ = std::fs::remove_file(beside);
-    create(beside, content)?;
-    std::fs::rename(beside, path).map_err(|error| {
+    let written = OpenOptions::new()
+        .create_new(true)
+        .write(true)
+        .mode(0o600)
+        .open(beside)
+        .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
+        .and_then(|()| name(beside));
+    written.map_err(|error| {
         let _ = std::fs::remove_file(beside);
-        Error::Operator(format!("cannot replace {}: {error}", path.display()))
+        error.to_string()
     })
 }
 

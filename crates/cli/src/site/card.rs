@@ -1,20 +1,19 @@
 //! `tidegate site card`: the card processor.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::net::SocketAddr;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tidegate_card::{ForMerchant, Keys, Options, WebhookSecret};
 use tidegate_host::Cores;
-use tidegate_lab::READY;
+use tidegate_sitekit::private_file;
 use tidegate_sitekit::tls::{Tls, TlsVersion};
 use tracing_subscriber::EnvFilter;
 
 use super::error::classify;
+use super::serving::until_signalled;
 use crate::exit::{Outcome, bad_input};
-use crate::signals::Signals;
 use crate::stdout::print;
 
 /// Flags of `tidegate site card`.
@@ -103,13 +102,11 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     log.with_ansi(ansi).init();
     let site = tidegate_card::start(&options).map_err(classify)?;
-    let mut signals = Signals::catch()?;
-    print(format!("site: {}\n", site.url()))?;
+    let mut lines = format!("site: {}\n", site.url());
     if let Some(certificate) = site.certificate() {
-        print(format!("certificate: {}\n", certificate.display()))?;
+        lines += &format!("certificate: {}\n", certificate.display());
     }
-    print(format!("{READY}\n"))?;
-    signals.wait();
+    until_signalled(lines)?;
     site.shutdown();
     Ok(Outcome::Done)
 }
@@ -131,32 +128,14 @@ fn make_key(options: &Options, merchant: &str) -> anyhow::Result<Outcome> {
 }
 
 fn make_webhook_secret(file: &Path) -> anyhow::Result<Outcome> {
-    write_secret(file, &WebhookSecret::generate()).map_err(|error| {
+    let line = format!("{}\n", *WebhookSecret::generate());
+    private_file::create(file, line.as_bytes()).map_err(|error| {
         bad_input(format!(
             "--make-webhook-secret {}: cannot be written: {error}; give a new file",
             file.display()
         ))
     })?;
     Ok(Outcome::Done)
-}
-
-/// Writes a new file with a line that its owner alone can read.
-///
-/// # Errors
-/// It is there already, or cannot be written.
-pub fn write_secret(file: &Path, line: &str) -> std::io::Result<()> {
-    if file.exists() {
-        return Err(std::io::ErrorKind::AlreadyExists.into());
-    }
-    // Under another name first: a file of the right name is complete.
-    let mut unfinished = file.as_os_str().to_owned();
-    unfinished.push(".new");
-    let _ = std::fs::remove_file(&unfinished);
-    let mut open =
-        std::fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(&unfinished)?;
-    writeln!(open, "{line}")?;
-    open.sync_all()?;
-    std::fs::rename(&unfinished, file)
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

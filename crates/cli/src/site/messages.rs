@@ -4,12 +4,11 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use tidegate_host::Cores;
-use tidegate_lab::READY;
 use tidegate_messages::{Format, Keys, Options, Tls, TlsVersion};
 
 use super::error::classify;
+use super::serving::until_signalled;
 use crate::exit::{Outcome, bad_input};
-use crate::signals::Signals;
 use crate::stdout::print;
 
 /// Flags of `tidegate site messages`.
@@ -55,9 +54,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         cores: args.cores.map(|cores| cores.list().to_vec()),
     };
     let site = tidegate_messages::start(&options).map_err(classify)?;
-    let mut signals = Signals::catch()?;
-    print(format!("site: {}\n{READY}\n", site.url()))?;
-    signals.wait();
+    until_signalled(format!("site: {}\n", site.url()))?;
     print(format!("answered: {}\n", site.counters().answered()))?;
     for (reason, count) in site.counters().refused() {
         print(format!("refused, {reason}: {count}\n"))?;

@@ -141,7 +141,7 @@ fn replace(folder: &Path, tiers: &[&str], now: i64) -> Result<()> {
     for tier in tiers {
         let issued = authority.issue(tier, now - when::DAY, now + TIER_DAYS * when::DAY)?;
         write(&certificate_file(beside, tier), &issued.certificate)?;
-        private_file::create(&key_file(beside, tier), issued.key.as_bytes())?;
+        private_file::replace(&key_file(beside, tier), issued.key.as_bytes())?;
     }
     write(&beside.join(CA), &authority.certificate())?;
     if !folder.exists() {

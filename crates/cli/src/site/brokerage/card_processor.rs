@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use tidegate_brokerage::app::CardOptions;
 use tidegate_card::{Keys, Options as CardProcessor, WebhookSecret};
 use tidegate_lab::{Launch, Service, free_address};
-use tidegate_sitekit::self_signed;
+use tidegate_sitekit::{private_file, self_signed};
 
-use super::super::card::write_secret;
 use super::super::classify;
 use super::args::{Args, DATABASE};
 use crate::exit::bad_input;
@@ -232,6 +231,6 @@ fn made_secret(folder: &Path) -> anyhow::Result<PathBuf> {
 }
 
 fn written(file: &Path, secret: &str) -> anyhow::Result<()> {
-    write_secret(file, secret)
+    private_file::create(file, format!("{secret}\n").as_bytes())
         .map_err(|error| bad_input(format!("{}: cannot be written: {error}", file.display())))
 }

@@ -5,16 +5,14 @@ use std::time::Duration;
 use tidegate_brokerage::app::{CardOptions, Source};
 use tidegate_brokerage::web::{Program, Stub};
 use tidegate_brokerage::{Handshakes, LinkOptions, Running, app, data, web};
-use tidegate_lab::READY;
 use tidegate_sitekit::link::Files;
 use tidegate_sitekit::tls::Tls;
 
 use super::super::error::classify;
+use super::super::serving::until_signalled;
 use super::args::{Args, Tier, Way};
 use super::logging;
 use crate::exit::{Outcome, bad_input};
-use crate::signals::Signals;
-use crate::stdout::print;
 
 /// Serves one tier until SIGTERM or SIGINT.
 pub fn run(args: &Args, tier: Tier) -> anyhow::Result<Outcome> {
@@ -32,9 +30,7 @@ pub fn run(args: &Args, tier: Tier) -> anyhow::Result<Outcome> {
         Tier::Data => (data::start(data_options(args)).map(|(running, _)| running), "data", ""),
     };
     let running: Running = running.map_err(classify)?;
-    let mut signals = Signals::catch()?;
-    print(format!("{word}: {scheme}{}\n{READY}\n", running.address()))?;
-    signals.wait();
+    until_signalled(format!("{word}: {scheme}{}\n", running.address()))?;
     running.shutdown();
     Ok(Outcome::Done)
 }
