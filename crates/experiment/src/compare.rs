@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Serialize;
-use tidegate_stats::{Difference, Estimate, holm};
+use tidegate_stats::{Difference, Estimate, Interval, holm, mean};
 
 use crate::analysis::tables::of_points;
 use crate::analysis::{Run, runs};
@@ -17,8 +17,6 @@ use crate::{Error, Result};
 
 /// Level of significance of all differences together.
 const LEVEL: f64 = 0.05;
-/// Coverage of an interval.
-const CONFIDENCE: f64 = 0.95;
 
 /// The comparison of two folders.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -265,20 +263,17 @@ fn row(combination: String, metric: &str, first: &[Figures], second: &[Figures])
         values.filter(|value| value.is_finite()).collect()
     };
     let (a, b) = (values(first), values(second));
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    if a.is_empty() || b.is_empty() {
-        return None;
-    }
+    let (first, second) = (mean(a.iter().copied())?, mean(b.iter().copied())?);
     let difference =
         Estimate::of_mean(&a).zip(Estimate::of_mean(&b)).map(|(a, b)| Difference::welch(a, b));
-    let interval = difference.map(|difference| difference.estimate.interval(CONFIDENCE));
+    let interval = difference.map(|difference| Interval::from(difference.estimate));
     Some(Row {
         combination,
         metric: metric.to_owned(),
-        first: mean(&a),
-        second: mean(&b),
-        low_95: interval.map(|(low, _)| low),
-        high_95: interval.map(|(_, high)| high),
+        first,
+        second,
+        low_95: interval.map(|it| it.low),
+        high_95: interval.map(|it| it.high),
         p: difference.map(|difference| difference.p()),
         differs: false,
     })

@@ -4,6 +4,7 @@
 //!   [`CensoredHistogram`]: the same where some durations are only bounded from below.
 //! - [`Summary`]: median, quartiles and spread of repeated measurements, and
 //!   [`ratio_of_pairs`] for two interleaved series.
+//! - [`Interval`]: a figure with its 95 % interval.
 //! - [`Estimate`] and [`Difference`]: a figure with its standard error, from repeated
 //!   runs or from one ([`ratio_of_sums`], [`quantile_of_batches`]), and the test whether
 //!   two differ; [`holm()`] for several comparisons; [`fewest_for_quantile`]: how many
@@ -16,6 +17,7 @@ mod enough;
 mod estimate;
 mod histogram;
 mod holm;
+mod interval;
 mod knee;
 mod percentiles;
 mod ratio;
@@ -31,6 +33,7 @@ pub use enough::fewest_for_quantile;
 pub use estimate::{Difference, Estimate};
 pub use histogram::Histogram;
 pub use holm::holm;
+pub use interval::{Interval, mean};
 pub use knee::{Capacity, Carried, Step, capacity};
 pub use percentiles::{LowerBounds, Percentiles};
 pub use ratio::{Ratio, ratio_of_pairs};

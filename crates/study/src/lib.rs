@@ -2,7 +2,6 @@
 
 pub mod capacity;
 mod compare;
-mod interval;
 pub mod messages;
 
 pub use compare::compare;

@@ -7,14 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use tidegate_stats::Estimate;
+use tidegate_stats::{Interval, mean};
 
 use super::{Run, load_factor};
 use crate::claim::{Claim, Verdict};
 use crate::experiment::{ClaimRule, Experiment, Levels, Selection, Take};
 
-/// Coverage of the intervals.
-const CONFIDENCE: f64 = 0.95;
 /// Rounds that a verdict takes. Of two or three values a t interval is so wide that it decides
 /// nothing, or, where they agree by chance, too narrow.
 pub const ROUNDS: usize = 5;
@@ -94,22 +92,19 @@ struct Condition {
     rounds: usize,
     mean: f64,
     /// None of one round.
-    interval: Option<(f64, f64)>,
+    interval: Option<Interval>,
     verdict: Verdict,
 }
 
 impl Condition {
     /// Of at least one value.
     fn judged(rule: &ClaimRule, levels: Levels, values: &[f64]) -> Self {
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let mean = mean(values.iter().copied()).unwrap_or(f64::NAN);
         // No metric is below 0, and neither is a ratio.
-        let interval = Estimate::of_mean(values).map(|estimate| {
-            let (low, high) = estimate.interval(CONFIDENCE);
-            (low.max(0.0), high)
-        });
+        let interval = Interval::of_mean(values).map(Interval::not_negative);
         let verdict = match interval {
             Some(interval) if values.len() >= ROUNDS => {
-                Verdict::within(rule.at_least, rule.at_most, interval)
+                Verdict::within(rule.at_least, rule.at_most, interval.ends())
             }
             _ => Verdict::Undecided,
         };
@@ -119,7 +114,7 @@ impl Condition {
     /// How far it is from breaking the claim, as a share of the limit: the nearer end of the
     /// interval decides, and below 0 it is beyond.
     fn margin(&self, rule: &ClaimRule) -> f64 {
-        let (low, high) = self.interval.unwrap_or((self.mean, self.mean));
+        let (low, high) = self.interval.map_or((self.mean, self.mean), Interval::ends);
         let least = rule.at_least.map(|limit| (low - limit) / limit.abs().max(f64::MIN_POSITIVE));
         let most = rule.at_most.map(|limit| (limit - high) / limit.abs().max(f64::MIN_POSITIVE));
         least.into_iter().chain(most).fold(f64::INFINITY, f64::min)
@@ -127,7 +122,7 @@ impl Condition {
 
     fn evidence(&self) -> BTreeMap<String, Value> {
         let mut evidence = BTreeMap::from([("mean".to_owned(), json!(self.mean))]);
-        if let Some((low, high)) = self.interval {
+        if let Some(Interval { low, high, .. }) = self.interval {
             evidence.insert("low_95".into(), json!(low));
             evidence.insert("high_95".into(), json!(high));
         }
@@ -193,7 +188,7 @@ fn values(
     for (key, values) in side(left) {
         let reference = match &right {
             None => 1.0,
-            Some(right) => match right.get(&key).and_then(|of| average(of.iter().map(|it| it.1))) {
+            Some(right) => match right.get(&key).and_then(|of| mean(of.iter().map(|it| it.1))) {
                 Some(reference) => reference,
                 None => continue,
             },
@@ -254,12 +249,12 @@ fn taken(
                 runs.iter().map(|(run, value)| (of_fixed(run), *value)).collect()
             }
             Take::Mean => {
-                vec![(Levels::new(), average(runs.iter().map(|(_, value)| *value))?)]
+                vec![(Levels::new(), mean(runs.iter().map(|(_, value)| *value))?)]
             }
             Take::Peak => {
                 let at = peak(&matches, key, peak_of, load)?;
                 let there = runs.iter().filter(|(run, _)| load_of(run, load) == at);
-                vec![(Levels::new(), average(there.map(|(_, value)| *value))?)]
+                vec![(Levels::new(), mean(there.map(|(_, value)| *value))?)]
             }
         };
         Some((key.clone(), values))
@@ -284,17 +279,12 @@ fn peak<'a>(
             by_load.entry(load_of(run, load)).or_default().push(value);
         }
     }
-    let means = by_load.into_iter().filter_map(|(load, values)| Some((load, average(values)?)));
+    let means = by_load.into_iter().filter_map(|(load, values)| Some((load, mean(values)?)));
     means.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(load, _)| load)
 }
 
 fn load_of<'a>(run: &'a Run, load: Option<&str>) -> &'a str {
     load.and_then(|load| run.levels.get(load)).map_or("", String::as_str)
-}
-
-fn average(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let values: Vec<f64> = values.into_iter().collect();
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 #[cfg(test)]

@@ -106,6 +106,5 @@ pub fn is_closed(experiment: &Experiment) -> bool {
 
 /// The mean of a figure over runs that have it.
 pub fn mean<'a>(runs: impl IntoIterator<Item = &'a Run>, metric: &str) -> Option<f64> {
-    let values: Vec<f64> = runs.into_iter().filter_map(|run| run.figure(metric)).collect();
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    tidegate_stats::mean(runs.into_iter().filter_map(|run| run.figure(metric)))
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use tidegate_stats::Estimate;
+use tidegate_stats::{Interval, mean};
 
 use super::curves::{Curve, curves};
 use super::published::beside;
@@ -13,9 +13,6 @@ use crate::experiment::{Experiment, Levels};
 use crate::metrics::METRICS;
 use crate::record::{Kind, Record};
 use crate::summary::Row;
-
-/// Coverage of the intervals.
-const CONFIDENCE: f64 = 0.95;
 
 /// Every table by name.
 pub fn tables(
@@ -63,13 +60,12 @@ fn put_mean(row: &mut Row, name: &str, runs: &[&Run], value: impl Fn(&Run) -> Op
             rounds.entry(run.round).or_default().push(value);
         }
     }
-    let mean = |values: &Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
-    let rounds: Vec<f64> = rounds.values().map(mean).collect();
-    put(row, name, (!rounds.is_empty()).then(|| mean(&rounds)));
-    if let Some(estimate) = Estimate::of_mean(&rounds) {
-        let (low, high) = estimate.interval(CONFIDENCE);
+    let rounds: Vec<f64> = rounds.into_values().filter_map(mean).collect();
+    put(row, name, mean(rounds.iter().copied()));
+    if let Some(interval) = Interval::of_mean(&rounds) {
         // No metric is below 0.
-        put(row, &format!("{name}_low_95"), Some(low.max(0.0)));
+        let (low, high) = interval.not_negative().ends();
+        put(row, &format!("{name}_low_95"), Some(low));
         put(row, &format!("{name}_high_95"), Some(high));
     }
 }

@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use tidegate_stats::mean;
+
 use crate::experiment::Windows;
 use crate::order::Block;
 use crate::record::{Kind, Record};
@@ -63,11 +65,6 @@ fn probes_each<'r>(complete: impl Iterator<Item = &'r Record>) -> f64 {
     let keys: Vec<String> = probes.map(|it| it.planned.settings.capacity_key()).collect();
     let known: BTreeSet<&String> = keys.iter().collect();
     if known.is_empty() { FIRST_PROBES } else { keys.len() as f64 / known.len() as f64 }
-}
-
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (count, sum) = values.fold((0.0, 0.0), |(count, sum), value| (count + 1.0, sum + value));
-    (count > 0.0).then_some(sum / count)
 }
 
 impl Runner<'_> {

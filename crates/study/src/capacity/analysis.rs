@@ -3,12 +3,11 @@
 
 use serde::Serialize;
 use tidegate_experiment::scalability::{Fitting, ScaleFit, ScalePoint, universal_scalability};
-use tidegate_stats::Carried;
+use tidegate_stats::{Carried, Interval};
 
 use super::bottleneck::{Bottleneck, bottleneck};
 use super::staircase::End;
 use super::step::{Limit, Outcome, Step};
-use crate::interval::Interval;
 
 /// Least share of the differences in throughput that a law explains which the site follows.
 pub(super) const EXPLAINED: f64 = 0.9;

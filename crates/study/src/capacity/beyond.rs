@@ -9,7 +9,7 @@ use tidegate_lab::{Error, GateTimes, Launch, Result, Service};
 use super::measure::Measuring;
 use super::options::{Options, Times};
 use super::step::{Phase, Step};
-use crate::interval::Interval;
+use tidegate_stats::Interval;
 
 /// Loads, as multiples of the carried rate.
 pub const MULTIPLES: [f64; 3] = [1.0, 2.0, 4.0];

@@ -6,8 +6,8 @@
 
 use super::beyond::{MULTIPLES, Window};
 use super::step::Step;
-use crate::interval::Interval;
 use tidegate_experiment::Verdict;
+use tidegate_stats::{Interval, mean};
 
 /// Share of what the site carries that is to be completed.
 pub(super) const KEPT: f64 = 0.85;
@@ -27,19 +27,13 @@ pub(super) struct Kept {
 
 impl Kept {
     fn of(multiple: f64, shares: &[f64]) -> Self {
-        let sum: f64 = shares.iter().sum();
         // No share is below 0.
         let interval = Interval::of_mean(shares).map(Interval::not_negative);
-        Self {
-            multiple,
-            rounds: shares.len(),
-            mean: (!shares.is_empty()).then(|| sum / shares.len() as f64),
-            interval,
-        }
+        Self { multiple, rounds: shares.len(), mean: mean(shares.iter().copied()), interval }
     }
 
     fn verdict(&self) -> Verdict {
-        self.interval.map_or(Verdict::Undecided, |it| Verdict::at_least(KEPT, (it.low, it.high)))
+        self.interval.map_or(Verdict::Undecided, |it| Verdict::at_least(KEPT, it.ends()))
     }
 }
 

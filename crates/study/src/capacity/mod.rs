@@ -28,7 +28,6 @@ use tidegate_host::sockets::Endpoint;
 use tidegate_host::{Files, Provenance, is_own_address};
 use tidegate_load::Stop;
 
-pub use crate::interval::Interval;
 pub use analysis::{Analysis, Knee, Law};
 pub use beyond::{Compared, Window, compared};
 pub use bottleneck::{Bottleneck, Resource};
@@ -39,6 +38,7 @@ use options::Times;
 pub use staircase::{End, Staircase, Thoroughness};
 pub use step::{Limit, Outcome, Phase, PhaseTimes, ResponseTime, Step};
 use tidegate_experiment::{Error, Folder, Result};
+pub use tidegate_stats::Interval;
 pub use words::{headline, terminal};
 
 /// Name of the study, and of its result.

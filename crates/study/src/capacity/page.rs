@@ -12,7 +12,7 @@ use super::figures::FIRST;
 use super::host_use::HostUse;
 use super::step::{Outcome, Step};
 use super::{Compared, Report, words};
-use crate::interval::Interval;
+use tidegate_stats::Interval;
 
 /// The whole page. `drawn` are all its figures, `palette` how their lines look.
 pub(super) fn page(report: &Report, drawn: &[Figure], palette: &Palette) -> String {

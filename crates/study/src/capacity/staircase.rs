@@ -4,7 +4,7 @@ use tidegate_experiment::turns::Order;
 
 use super::step::{Outcome, Phase};
 use super::updown::{Trial, up_and_down};
-use crate::interval::Interval;
+use tidegate_stats::Interval;
 
 /// Factor between the rates of the search.
 const SEARCH: f64 = 2.0;

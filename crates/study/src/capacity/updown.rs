@@ -6,9 +6,7 @@
 //!
 //! Source: Dixon and Mood 1948, "A method for obtaining and analyzing sensitivity data".
 
-use tidegate_stats::Estimate;
-
-use crate::interval::Interval;
+use tidegate_stats::{Estimate, Interval};
 
 /// A step of the method: its rate, and whether it was carried.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,9 +6,9 @@ use super::kept::{KEPT, Kept, kept, undecided_because, verdict};
 use super::staircase::End;
 use super::step::{Outcome, Step};
 use super::{Compared, Report};
-use crate::interval::Interval;
 use tidegate_experiment::Verdict;
 use tidegate_report::number::{self, significant, time};
+use tidegate_stats::Interval;
 
 /// Measured throughput above the highest of the law by this factor contradicts it.
 const BEYOND_LAW: f64 = 1.05;

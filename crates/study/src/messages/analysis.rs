@@ -1,12 +1,11 @@
 //! From the series to figures and tables.
 
 use serde_json::{Value, json};
-use tidegate_stats::{Difference, Estimate};
+use tidegate_stats::{Difference, Estimate, Interval};
 
 use super::configuration::Configuration;
 use super::plan::{FIRST, Volume};
 use super::series::{Measured, Question, Reuse, Sample, Series, Start, mean_ms};
-use crate::interval::Interval;
 use tidegate_experiment::Row;
 
 /// What paper 002 reports of a configuration: the first request and the average once warm in

@@ -9,10 +9,9 @@ use super::analysis::ratio;
 use super::configuration::Configuration as Of;
 use super::plan::Volume;
 use super::series::{Measured, Question, Reuse, Series, mean_ms};
-use crate::interval::Interval;
 use tidegate_experiment::analysis::claims::ROUNDS;
 use tidegate_experiment::{Claim, Verdict};
-use tidegate_stats::{Difference, Estimate};
+use tidegate_stats::{Difference, Estimate, Interval};
 
 /// How far a ratio may be from the paper's to be the same: 25 %.
 const SAME: f64 = 1.25;
