@@ -18,4 +18,4 @@ pub use figure::{Figure, figure, histogram, stacked};
 pub use page::{Page, page};
 pub use palette::Palette;
 pub use stacked::{Bar, Group, Part, StackedBars};
-pub use table::{Cell, Column, HeadAndCell, Table};
+pub use table::{Cell, CellOf, Column, HeadAndCell, Table};

@@ -64,6 +64,34 @@ impl Page {
         self.raw(html! { @for note in notes { p.note { (note) } } })
     }
 
+    /// Key figures side by side, each with what it is; nothing without any.
+    pub fn cards(self, cards: impl IntoIterator<Item = (String, String)>) -> Self {
+        let mut cards = cards.into_iter().peekable();
+        if cards.peek().is_none() {
+            return self;
+        }
+        self.raw(html! { div.cards.key { @for (value, label) in cards {
+            div.card { b { (value) } span { (label) } }
+        } } })
+    }
+
+    /// Terms and what they stand for.
+    pub fn definitions<'t>(self, terms: impl IntoIterator<Item = (&'t str, Markup)>) -> Self {
+        self.raw(html! { dl.how { @for (term, text) in terms { dt { (term) } dd { (text) } } } })
+    }
+
+    /// Sections side by side, each with its heading and paragraphs.
+    pub fn columns<'t>(self, sections: impl IntoIterator<Item = (&'t str, Markup)>) -> Self {
+        self.raw(html! { div.columns { @for (heading, text) in sections {
+            section { h2 { (heading) } (text) }
+        } } })
+    }
+
+    /// A list of sentences.
+    pub fn list<T: AsRef<str>>(self, texts: impl IntoIterator<Item = T>) -> Self {
+        self.raw(html! { ul { @for text in texts { li { (text.as_ref()) } } } })
+    }
+
     /// A table.
     pub fn table(self, table: &Table) -> Self {
         self.raw(table.html())
@@ -72,6 +100,11 @@ impl Page {
     /// A table that is folded away under its title.
     pub fn folded(self, title: &str, table: &Table) -> Self {
         self.raw(html! { details { summary { (title) } (table.html()) } })
+    }
+
+    /// A figure by itself.
+    pub fn figure(self, figure: &Markup) -> Self {
+        self.raw(html! { div.charts.single { (figure) } })
     }
 
     /// Figures side by side.
@@ -120,18 +153,28 @@ mod tests {
             .style(".x > y { }".into())
             .headline("a <headline>", html! { "what it " em { "means" } })
             .notes(&["a <note>".into()])
+            .cards([])
+            .cards([("1/s".into(), "a <card>".into())])
+            .columns([("<left>", html! { p { "left" } })])
             .heading("first")
             .table(&table)
+            .list(["a <sentence>"])
+            .definitions([("a <term>", html! { b { "means" } })])
             .html();
         let order = [
             "<title>a &lt;title&gt;</title>",
             ".x > y { }",
             "<h1>a &lt;headline&gt;</h1><p class=\"lead\">what it <em>means</em></p>",
             "<p class=\"note\">a &lt;note&gt;</p>",
+            "<div class=\"cards key\"><div class=\"card\"><b>1/s</b><span>a &lt;card&gt;</span></div></div>",
+            "<section><h2>&lt;left&gt;</h2><p>left</p></section>",
             "<h2>first</h2>",
             "<td>&lt;1&gt;</td>",
+            "<ul><li>a &lt;sentence&gt;</li></ul>",
+            "<dl class=\"how\"><dt>a &lt;term&gt;</dt><dd><b>means</b></dd></dl>",
         ];
         let places = order.map(|part| page.find(part).unwrap_or_else(|| panic!("{part}: {page}")));
         assert!(places.is_sorted(), "{places:?}");
+        assert_eq!(page.matches("<div class=\"cards").count(), 1, "no cards, no frame");
     }
 }

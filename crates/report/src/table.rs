@@ -17,6 +17,8 @@ pub struct Column {
     words: bool,
     /// Columns of a higher rank are left out first where the width is short.
     rank: u8,
+    /// Least width in text, in letters.
+    least: usize,
 }
 
 /// A cell: its text, and on a page its class, its tooltip, and other content than the text.
@@ -32,7 +34,9 @@ pub struct Cell {
 const BETWEEN: usize = 2;
 
 /// A column of a table of records: its head, and what it shows of a record.
-pub type HeadAndCell<'c, T, S> = (&'c str, fn(&T) -> S);
+pub type HeadAndCell<'c, T, S> = (&'c str, CellOf<T, S>);
+/// What a column shows of a record.
+pub type CellOf<T, S> = fn(&T) -> S;
 
 impl Table {
     /// A table with these columns and no row.
@@ -42,11 +46,11 @@ impl Table {
     }
 
     /// A row of `columns` for each of `items`: a head, and how a cell of an item is shown.
-    pub fn of<'a, T: 'a, S: Into<Cell>>(
+    pub fn of<'a, T: 'a, S: Into<Cell>, C: Into<Column> + Clone>(
         items: impl IntoIterator<Item = &'a T>,
-        columns: &[HeadAndCell<'_, T, S>],
+        columns: &[(C, CellOf<T, S>)],
     ) -> Self {
-        let mut table = Self::new(columns.iter().map(|(head, _)| *head));
+        let mut table = Self::new(columns.iter().map(|(head, _)| head.clone()));
         for item in items {
             table.row(columns.iter().map(|(_, cell)| cell(item)));
         }
@@ -138,7 +142,7 @@ impl Table {
         let cells = self.rows.iter().filter(|row| self.across(row, at).is_none());
         let cells = cells.filter_map(|row| row.get(at)).map(|cell| cell.text.as_str());
         let all = cells.chain(self.columns[at].head.text.lines());
-        all.map(|text| text.chars().count()).max().unwrap_or(0)
+        all.map(|text| text.chars().count()).fold(self.columns[at].least, usize::max)
     }
 
     /// Over how many columns a cell goes, if over several.
@@ -161,6 +165,16 @@ impl Column {
     /// Its rank: columns of a higher rank are left out first where the width is short.
     pub fn rank(self, rank: u8) -> Self {
         Self { rank, ..self }
+    }
+
+    /// With a least width in text: tables that are written row by row have the same columns.
+    pub fn least(self, least: usize) -> Self {
+        Self { least, ..self }
+    }
+
+    /// A column of words, which begin at the left.
+    pub fn words(self) -> Self {
+        Self { words: true, ..self }
     }
 }
 

@@ -44,7 +44,7 @@ pub struct CensoredHistogram {
 }
 
 /// A quantile, or a bound of it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Quantile {
     /// Milliseconds.
     pub ms: f64,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tidegate_host::{Cores, Provenance};
 use tidegate_load::{Arrivals, HeaderField, PageRequest, Resolve, Scenario};
-use tidegate_study::capacity::{self, End, Event, Limit, Options, Outcome as StepOutcome, Step};
+use tidegate_study::capacity::{self, End, Event, Limit, Options, Step};
 
 use crate::exit::{Outcome, bad_input};
 use crate::load::{command_line, scenario, values};
@@ -92,18 +92,16 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let mut provenance = Provenance::read();
     provenance.command = command_line();
     let stop = stop_on_signal()?;
-    let percentile = options.limit.percentile;
     let mut any = false;
+    let limit = options.limit;
     let report = capacity::study(&options, provenance, &stop, &mut |event| {
         let text = match event {
             Event::Note(text) => tidegate_load::paragraph("", &text),
             Event::Step(step, left) => {
-                let head = if std::mem::replace(&mut any, true) {
-                    String::new()
-                } else {
-                    heading(percentile)
-                };
-                format!("{head}{}  {}", line(step), time_left(left))
+                let (heading, line) = capacity::line(step, limit);
+                let head = if any { String::new() } else { heading + "\n" };
+                any = true;
+                format!("{head}{line}{}  {}", because(step), time_left(left))
             }
             Event::Window(window, left) => {
                 let load = match window.multiple {
@@ -112,7 +110,8 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
                     }
                     None => "baseline".to_owned(),
                 };
-                format!("{}  {load}  {}", line(&window.step), time_left(left))
+                let (_, line) = capacity::line(&window.step, limit);
+                format!("{line}{}  {load}  {}", because(&window.step), time_left(left))
             }
         };
         // A reader that is gone does not affect the measurement.
@@ -211,31 +210,12 @@ fn step(text: &str) -> Result<Duration, String> {
     step.ok_or_else(|| "must be 200ms to 10m, such as 10s".to_owned())
 }
 
-fn heading(percentile: u8) -> String {
-    format!(
-        "  no.  offered/s completed/s    lost/s   at a time       p50       p{percentile}   site CPUs  outcome\n"
-    )
-}
-
-/// A step in one line.
-fn line(step: &Step) -> String {
-    let lost = step.lost_per_s();
-    let cpus = step.host.as_ref().map_or("-".to_owned(), |host| format!("{:.2}", host.cpus));
-    let more = if step.response.is_lower_bound { ">" } else { " " };
-    let outcome = step.outcome.in_words();
-    let because = match step.outcome {
-        StepOutcome::Driver => format!(" ({})", step.driver_saturated_because.join("; ")),
-        _ => String::new(),
-    };
-    format!(
-        "{:5} {:10.1} {:11.1} {lost:9.1} {:11.1} {:7.0}ms {more}{:7.0}ms {cpus:>11}  {outcome}{because}",
-        step.number,
-        step.offered_per_s,
-        step.completed_per_s,
-        step.in_flight,
-        step.response_p50_ms,
-        step.response.ms,
-    )
+/// Why the load generator counts as saturated; empty if it does not.
+fn because(step: &Step) -> String {
+    match &step.driver_saturated_because[..] {
+        [] => String::new(),
+        reasons => format!("  ({})", reasons.join("; ")),
+    }
 }
 
 fn time_left(left: Duration) -> String {

@@ -98,7 +98,7 @@ pub fn analyse(
 
 /// The steps that say something of the site.
 fn site(steps: &[Step]) -> impl Iterator<Item = &Step> {
-    steps.iter().filter(|step| step.outcome != Outcome::Driver)
+    steps.iter().filter(|step| step.is_sound())
 }
 
 /// The time that a session takes at about this rate, by Little's law.

@@ -56,7 +56,7 @@ pub struct Compared {
 /// Windows of the comparison, none without it: in each round a baseline, and every load both ways.
 pub(super) fn windows(options: &Options) -> u32 {
     let each = 1 + 2 * MULTIPLES.len() as u32;
-    if options.gate { options.rounds() * each } else { 0 }
+    if options.gate { options.thoroughness().rounds * each } else { 0 }
 }
 
 /// Measures all loads without and with the gate, in turns of random order, each round after a
@@ -83,7 +83,7 @@ pub(super) fn compare(
         measured.last().into_iter().for_each(|window| show(window, left));
     };
     let mut round = None;
-    for turn in Order::seeded(options.seed).turns(contenders.len(), options.rounds()) {
+    for turn in Order::seeded(options.seed).turns(contenders.len(), options.thoroughness().rounds) {
         if round != Some(turn.round) {
             round = Some(turn.round);
             let step = measuring.step(Phase::Curve, BASELINE * carried, times)?;
@@ -146,7 +146,7 @@ pub fn compared(windows: &[Window]) -> Vec<Compared> {
     ways.filter_map(|(multiple, gate)| {
         let all = windows.iter().filter(|it| it.multiple == Some(multiple) && it.gate == gate);
         let (good, saturated): (Vec<&Step>, Vec<&Step>) =
-            all.map(|it| &it.step).partition(|step| step.driver_saturated_because.is_empty());
+            all.map(|it| &it.step).partition(|step| step.is_sound());
         let mean =
             |of: fn(&Step) -> f64| good.iter().map(|it| of(it)).sum::<f64>() / good.len() as f64;
         let completed = good.iter().map(|step| step.completed_per_s);

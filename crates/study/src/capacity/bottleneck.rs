@@ -10,7 +10,7 @@ use super::concurrency::AtATime;
 use super::drift::drift;
 use super::host_use::HostUse;
 use super::staircase::End;
-use super::step::{Limit, Outcome, Step};
+use super::step::{Limit, Outcome, PHASES, Step};
 
 /// Share of what there is from which a resource counts as used up. Beyond it waiting grows with
 /// `1 / (1 − ρ)`, tenfold and more.
@@ -142,9 +142,8 @@ fn by_rate(a: &&Step, b: &&Step) -> std::cmp::Ordering {
 
 /// The lowest rate that was not carried: beyond it everything is used up by the overload itself.
 fn at_the_limit(steps: &[Step], carried: Option<f64>) -> Option<&Step> {
-    let beyond = |step: &&Step| !matches!(step.outcome, Outcome::Carried | Outcome::Driver);
     let above = |step: &&Step| carried.is_none_or(|rate| step.rate_per_s >= rate);
-    steps.iter().filter(beyond).filter(above).min_by(by_rate)
+    steps.iter().filter(|step| step.is_beyond()).filter(above).min_by(by_rate)
 }
 
 /// CPU seconds per session, and the rate at which the allowed processors would be used up, of the
@@ -172,15 +171,14 @@ fn demand(steps: &[Step], carried: f64) -> Option<(f64, f64)> {
 type Found = (Resource, String, Vec<String>);
 
 fn driver(steps: &[Step]) -> Found {
-    let saturated = steps.iter().filter(|step| !step.driver_saturated_because.is_empty());
-    let reasons = saturated.max_by(by_rate);
-    let because = reasons.map(|step| step.driver_saturated_because.join("; ")).unwrap_or_default();
+    let saturated = steps.iter().filter(|step| !step.is_sound()).max_by(by_rate);
+    let because = saturated.map(|step| step.driver_saturated_because.join("; "));
     (
         Resource::Driver,
         "The load generator was the limit, not the site: what the site carries beyond is not known."
             .to_owned(),
         vec![
-            format!("The load generator was saturated: {because}."),
+            format!("The load generator was saturated: {}.", because.unwrap_or_default()),
             "Give it more or other processors (--driver-cores, --threads), or run it on another \
              machine."
                 .to_owned(),
@@ -318,10 +316,13 @@ fn from_outside(light: Option<&Step>, at: Option<&Step>) -> Found {
 
 /// The phase that grew most from light load to the limit, in words; `None` if none did.
 fn longest(light: &Step, at: &Step) -> Option<String> {
-    let both = light.phases.named().into_iter().zip(at.phases.named());
-    let grown = both.filter_map(|((name, before), (_, after))| Some((name, before?, after?)));
-    let grown =
-        grown.filter(|(_, before, after)| *after >= LONGER * before && after - before >= LEAST_MS);
+    let times = |(name, words, _): &(&str, &'static str, _)| {
+        Some((*words, light.phases[name]?, at.phases[name]?))
+    };
+    let grown = PHASES
+        .iter()
+        .filter_map(times)
+        .filter(|(_, before, after)| *after >= LONGER * before && after - before >= LEAST_MS);
     let (name, before, after) = grown.max_by(|a, b| (a.2 - a.1).total_cmp(&(b.2 - b.1)))?;
     Some(format!(
         "What grew most is the {name}: its median was {} under light load ({} sessions/s) and {} at \

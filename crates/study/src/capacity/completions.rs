@@ -41,7 +41,7 @@ pub(super) fn p99(durations: &[f64]) -> f64 {
 }
 
 pub(super) fn mean(durations: &[f64]) -> f64 {
-    durations.iter().sum::<f64>() / durations.len().max(1) as f64
+    tidegate_stats::mean(durations.iter().copied()).unwrap_or(0.0)
 }
 
 /// Half the mean difference of two durations, which are in ascending order: `∫ F (1 − F)`. Of

@@ -3,7 +3,7 @@
 //! Source: Little 1961, "A proof for the queuing formula L = λW", of the requests in service: the
 //! throughput at its ceiling times the time that a request takes alone.
 
-use super::step::{Outcome, Step};
+use super::step::Step;
 
 /// Steps beyond the limit that a ceiling needs, the factor between the lowest and the highest of
 /// their rates, and the factor within which their throughput is the same.
@@ -28,10 +28,7 @@ impl AtATime {
     /// From steps of a staircase and the time that a request takes alone. `None` unless throughput
     /// is the same beyond the carried rate, whatever the load.
     pub(super) fn of(steps: &[Step], carried: f64, alone_ms: f64) -> Option<Self> {
-        let beyond = |step: &&Step| {
-            !matches!(step.outcome, Outcome::Carried | Outcome::Driver)
-                && step.rate_per_s >= carried
-        };
+        let beyond = |step: &&Step| step.is_beyond() && step.rate_per_s >= carried;
         let beyond: Vec<&Step> = steps.iter().filter(beyond).collect();
         let ends = |of: fn(&Step) -> f64| {
             let values = beyond.iter().map(|step| of(step));

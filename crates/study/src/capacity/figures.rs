@@ -4,7 +4,7 @@ use tidegate_report::{Figure, Line, Palette, Scale, round_step};
 
 use super::analysis::{Law, follows};
 use super::beyond::compared;
-use super::step::{Outcome, Step};
+use super::step::Step;
 use super::{Report, words};
 
 /// Name of the figure of the first page.
@@ -33,7 +33,7 @@ pub(super) fn palette(all: &[Figure]) -> Palette<'_> {
 fn by_rate(steps: &[Step], value: impl Fn(&Step) -> f64) -> Vec<(f64, f64)> {
     let mut of: Vec<(f64, f64)> = steps
         .iter()
-        .filter(|step| step.outcome != Outcome::Driver)
+        .filter(|step| step.is_sound())
         .map(|step| (step.offered_per_s, value(step)))
         .filter(|(rate, _)| rate.is_finite())
         .collect();
@@ -89,7 +89,7 @@ fn throughput(report: &Report) -> Figure {
         note: match report.analysis.carried_per_s {
             Some(_) => format!(
                 "Shaded: the highest rate carried within {}, with its 95 % interval",
-                report.limit
+                report.options.limit
             ),
             None => "No rate was carried".to_owned(),
         },
@@ -108,7 +108,7 @@ fn throughput(report: &Report) -> Figure {
 /// Response times over the offered rate.
 fn response(report: &Report) -> Figure {
     let noun = words::sessions(report);
-    let percentile = report.limit.percentile;
+    let percentile = report.options.limit.percentile;
     let mut lines = vec![Line {
         name: "p50".into(),
         points: by_rate(&report.steps, |step| step.response_p50_ms),
@@ -126,7 +126,7 @@ fn response(report: &Report) -> Figure {
         x_label: format!("{noun} that arrive per second"),
         y_unit: "ms".into(),
         scale: Scale::Log,
-        reference: Some((report.limit.ms, format!("limit, {}", report.limit))),
+        reference: Some((report.options.limit.ms, format!("limit, {}", report.options.limit))),
         band: band(report),
         ..usual()
     }
@@ -135,7 +135,7 @@ fn response(report: &Report) -> Figure {
 /// Throughput over sessions in progress, with the law; `None` without a fit.
 fn law(report: &Report) -> Option<Figure> {
     let Law::Fitted { fit, .. } = &report.analysis.law else { return None };
-    let steps = report.steps.iter().filter(|step| step.outcome != Outcome::Driver);
+    let steps = report.steps.iter().filter(|step| step.is_sound());
     let mut measured: Vec<(f64, f64)> =
         steps.map(|step| (step.in_flight, step.completed_per_s)).collect();
     measured.sort_by(|a, b| a.0.total_cmp(&b.0));

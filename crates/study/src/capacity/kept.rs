@@ -43,7 +43,7 @@ impl Kept {
 /// the arrivals of the round's baseline that completed. The share and not the rate, because the
 /// number of arrivals is one of a Poisson process, and its chance says nothing of the site.
 pub(super) fn kept(windows: &[Window], carried_per_s: f64) -> Vec<Kept> {
-    let sound = |window: &&Window| window.step.driver_saturated_because.is_empty();
+    let sound = |window: &&Window| window.step.is_sound();
     let completed = |step: &Step| step.completed_per_s / step.offered_per_s;
     let of_round = |round: u32| {
         let mut baselines = windows.iter().filter(|it| it.round == round && it.multiple.is_none());

@@ -1,18 +1,20 @@
 //! Measures a step: runs the load generator at a rate, and follows the site's processes.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tidegate_lab::{Error, Result};
 use tidegate_load::outcome::Name;
 use tidegate_load::{Arrivals, Plan, RunStage, Stop, Summary};
 
-use super::completions::{Arrived, durations, expected};
+use super::completions::{Arrived, Expected, durations, expected, mean};
 use super::host_use::{HostUse, Observation, Processes};
 use super::options::{Options, Times, of_load};
-use super::step::{Limit, Outcome, Phase, PhaseTimes, ResponseTime, Step};
+use super::step::{Outcome, PHASES, Phase, Step};
+use tidegate_experiment::Folder;
 use tidegate_experiment::folder::MAKE_ROOM;
 
+/// Name of the folder of the steps' raw data.
+pub(super) const STEPS: &str = "steps";
 /// Sessions that should be expected in a measured window: it becomes longer for them, as far as
 /// the time of the study allows.
 const FEWEST: f64 = 20.0;
@@ -30,6 +32,7 @@ const FAILED: f64 = 0.05;
 /// Measures steps at a site.
 pub(super) struct Measuring<'a> {
     pub(super) options: &'a Options,
+    pub(super) folder: &'a Folder,
     pub(super) site: Option<&'a Processes>,
     pub(super) stop: &'a Stop,
     pub(super) began: Instant,
@@ -142,9 +145,8 @@ impl Measuring<'_> {
         plan.time_scale = times.scale;
         plan.patience_scale = (1.0 / times.scale).min(1000.0);
         (plan.warm_up, plan.measure) = (times.warm_up, times.window(rate, FEWEST));
-        let files = self.options.out.join("steps");
-        let name = format!("{:03}", self.number);
-        plan.parquet = Some(files.join(format!("{name}.requests.parquet")));
+        let name = format!("{STEPS}/{:03}", self.number);
+        plan.parquet = Some(self.folder.file(&format!("{name}.requests.parquet")));
         let (mut observation, mut used, site) = (None, None::<HostUse>, self.site);
         let observer = &mut |snapshot: &tidegate_load::Snapshot| match snapshot.stage {
             RunStage::WarmUp => {}
@@ -161,15 +163,13 @@ impl Measuring<'_> {
         if let Some(error) = &summary.raw_error {
             return Err(Error::Machine(format!(
                 "the requests of a step cannot be written to {}: {error}; {MAKE_ROOM}",
-                files.display()
+                self.folder.file(STEPS).display()
             )));
         }
-        write(&files.join(format!("{name}.json")), &summary)?;
-        let mut step = of_summary(&summary, self.options.limit);
-        self.expect(&mut step, &summary, times);
-        (step.number, step.phase, step.at_s, step.rate_per_s) = (self.number, phase, at_s, rate);
-        step.host = used;
-        step.outcome = step.judge(self.options.limit);
+        let text =
+            serde_json::to_vec(&summary).map_err(|error| Error::Internal(error.to_string()))?;
+        self.folder.write(&format!("{name}.json"), &text)?;
+        let step = self.judged(&summary, (phase, rate, at_s), times, used);
         self.overloaded = step.outcome != Outcome::Carried;
         Ok(step)
     }
@@ -198,14 +198,69 @@ impl Measuring<'_> {
     /// How many sessions should complete: as long as they are with the responses of the first half
     /// of the window. A site whose responses are slow and stay so keeps up, and one whose responses
     /// become slower does not.
-    fn expect(&self, step: &mut Step, summary: &Summary, times: Times) {
+    fn expected(&self, summary: &Summary, times: Times) -> Expected {
         let response_s = early_response_s(summary).unwrap_or(times.response_s);
         let sessions = durations(self.options.scenario.drawn_sessions(), times.scale, response_s);
         let window = (summary.warm_up_s, summary.warm_up_s + summary.measured_s);
-        let found = expected(&arrivals(summary), window, &sessions);
-        let seconds = summary.measured_s.max(1e-9);
-        step.expected_per_s = found.count / seconds;
-        step.expected_deviation_per_s = found.deviation / seconds;
+        expected(&arrivals(summary), window, &sessions)
+    }
+
+    /// A step with its outcome, from the result of its run.
+    fn judged(
+        &self,
+        summary: &Summary,
+        (phase, rate_per_s, at_s): (Phase, f64, f64),
+        times: Times,
+        host: Option<HostUse>,
+    ) -> Step {
+        let limit = self.options.limit;
+        let (totals, seconds) = (&summary.totals, summary.measured_s.max(1e-9));
+        let share = f64::from(limit.percentile) / 100.0;
+        let usual = summary.response.usual();
+        let response = usual.iter().find(|(q, _)| (q - share).abs() < 1e-9).map(|(_, it)| *it);
+        let mut because = summary.driver.saturated_because.clone();
+        if totals.not_started > 0 {
+            because.push(format!(
+                "{} sessions were not started, because too many were in progress",
+                totals.not_started
+            ));
+        }
+        let ended = totals.ended();
+        let expected = self.expected(summary, times);
+        let (in_flight, in_flight_growth) = in_flight(summary);
+        let mut step = Step {
+            number: self.number,
+            phase,
+            at_s,
+            measured_s: summary.measured_s,
+            rate_per_s,
+            offered_per_s: summary.offered_per_s,
+            completed_per_s: summary.completed_per_s,
+            expected_per_s: expected.count / seconds,
+            expected_deviation_per_s: expected.deviation / seconds,
+            refused_per_s: summary.refused_per_s,
+            abandoned_per_s: summary.abandoned_per_s,
+            failed_per_s: summary.failed_per_s,
+            // Where none ended none was lost: whether too few did is judged by the rates.
+            completed_ratio: if ended > 0 { totals.completed as f64 / ended as f64 } else { 1.0 },
+            requests_per_s: summary.requests_per_s,
+            in_flight,
+            in_flight_growth,
+            response: response.unwrap_or_default(),
+            response_p50_ms: summary.response.p50_ms,
+            service_ms: service_ms(summary),
+            phases: PHASES
+                .map(|(name, _, of)| (name, of(&summary.phases)))
+                .map(|(name, times)| (name, (times.count > 0).then_some(times.p50_ms)))
+                .into(),
+            full_handshake_share: summary.full_handshake_share,
+            driver_cpu_share: summary.driver.cpu_share,
+            driver_saturated_because: because,
+            host,
+            outcome: Outcome::Lost,
+        };
+        step.outcome = step.judge(limit);
+        step
     }
 
     /// # Errors
@@ -243,13 +298,6 @@ impl Measuring<'_> {
     }
 }
 
-fn write(path: &Path, summary: &Summary) -> Result<()> {
-    let text = serde_json::to_vec(summary).map_err(|error| Error::Internal(error.to_string()))?;
-    std::fs::write(path, text).map_err(|error| {
-        Error::Machine(format!("cannot write {}: {error}; {MAKE_ROOM}", path.display()))
-    })
-}
-
 /// Mean time from a request to the last byte of its response.
 fn service_ms(summary: &Summary) -> f64 {
     summary.phases.first_byte.mean_ms + summary.phases.last_byte.mean_ms
@@ -283,63 +331,6 @@ fn arrivals(summary: &Summary) -> Vec<Arrived> {
     }
 }
 
-/// The figures of a step, but for what the study adds.
-fn of_summary(summary: &Summary, limit: Limit) -> Step {
-    let share = f64::from(limit.percentile) / 100.0;
-    let usual = summary.response.usual();
-    let response = usual.iter().find(|(q, _)| (q - share).abs() < 1e-9).map(|(_, it)| *it);
-    let response = response.map_or_else(ResponseTime::default, |it| ResponseTime {
-        ms: it.ms,
-        is_lower_bound: it.is_lower_bound,
-    });
-    let totals = &summary.totals;
-    let ended = totals.ended();
-    let mut because = summary.driver.saturated_because.clone();
-    if totals.not_started > 0 {
-        because.push(format!(
-            "{} sessions were not started, because too many were in progress",
-            totals.not_started
-        ));
-    }
-    let median = |of: &tidegate_load::Percentiles| (of.count > 0).then_some(of.p50_ms);
-    let (in_flight, in_flight_growth) = in_flight(summary);
-    let phases = &summary.phases;
-    Step {
-        number: 0,
-        phase: Phase::Search,
-        at_s: 0.0,
-        measured_s: summary.measured_s,
-        rate_per_s: summary.offered_per_s,
-        offered_per_s: summary.offered_per_s,
-        completed_per_s: summary.completed_per_s,
-        expected_per_s: 0.0,
-        expected_deviation_per_s: 0.0,
-        refused_per_s: summary.refused_per_s,
-        abandoned_per_s: summary.abandoned_per_s,
-        failed_per_s: summary.failed_per_s,
-        // Where none ended none was lost: whether too few did is judged by the rates.
-        completed_ratio: if ended > 0 { totals.completed as f64 / ended as f64 } else { 1.0 },
-        requests_per_s: summary.requests_per_s,
-        in_flight,
-        in_flight_growth,
-        response,
-        response_p50_ms: summary.response.p50_ms,
-        service_ms: service_ms(summary),
-        phases: PhaseTimes {
-            connect_ms: median(&phases.connect),
-            full_handshake_ms: median(&phases.full_handshake),
-            resumed_handshake_ms: median(&phases.resumed_handshake),
-            first_byte_ms: median(&phases.first_byte),
-            last_byte_ms: median(&phases.last_byte),
-        },
-        full_handshake_share: summary.full_handshake_share,
-        driver_cpu_share: summary.driver.cpu_share,
-        driver_saturated_because: because,
-        host: None,
-        outcome: Outcome::Lost,
-    }
-}
-
 /// Sessions in progress: the mean over the window, and that of its last quarter as a multiple of
 /// the first. Where sessions are shorter than the second between two counts, the counts are few
 /// and the time of requests says it better: `N = X · R` by Little's law.
@@ -350,7 +341,6 @@ fn in_flight(summary: &Summary) -> (f64, f64) {
         .filter(|point| point.measured)
         .map(|point| point.in_flight as f64)
         .collect();
-    let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len().max(1) as f64;
     let quarter = (counts.len() / 4).max(1).min(counts.len());
     let (first, last) = (mean(&counts[..quarter]), mean(&counts[counts.len() - quarter..]));
     // A few sessions more or less are chance.

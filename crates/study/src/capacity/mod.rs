@@ -4,6 +4,7 @@
 mod analysis;
 mod beyond;
 mod bottleneck;
+mod columns;
 mod completions;
 mod concurrency;
 mod drift;
@@ -22,6 +23,7 @@ mod truth;
 mod updown;
 mod words;
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use tidegate_host::sockets::Endpoint;
@@ -31,12 +33,13 @@ use tidegate_load::Stop;
 pub use analysis::{Analysis, Knee, Law};
 pub use beyond::{Compared, Window, compared};
 pub use bottleneck::{Bottleneck, Resource};
+pub use columns::line;
 pub use host_use::{HostUse, ProcessUse, Processes};
-use measure::Measuring;
+use measure::{Look, Measuring, STEPS};
 pub use options::Options;
 use options::Times;
 pub use staircase::{End, Staircase, Thoroughness};
-pub use step::{Limit, Outcome, Phase, PhaseTimes, ResponseTime, Step};
+pub use step::{Limit, Outcome, Phase, Step};
 use tidegate_experiment::{Error, Folder, Result};
 pub use tidegate_stats::Interval;
 pub use words::{headline, terminal};
@@ -59,30 +62,14 @@ pub enum Event<'a> {
 }
 
 /// What a study found.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Report {
-    /// The site.
-    pub target: String,
-    /// Name of the scenario.
-    pub scenario: String,
-    /// Sessions are visits of one page.
-    pub one_page: bool,
-    /// The response times that count as served.
-    pub limit: Limit,
-    /// A short study, whose figures are rough.
-    pub quick: bool,
-    /// Highest rate that was allowed.
-    pub max_rate: f64,
-    /// Factor on think times in the steps.
-    pub time_scale: f64,
-    /// Think time of a session in reality, in seconds.
-    pub think_s: f64,
-    /// Requests of a session.
-    pub requests: f64,
-    /// Warm-up of a step: 99 of 100 sessions end within it.
-    pub warm_up_s: f64,
-    /// Measured time of a step.
-    pub step_s: f64,
+    /// What was studied, and how.
+    pub options: Options,
+    /// The times of its steps.
+    times: Times,
+    /// What the first look at the site showed.
+    look: Look,
     /// The site's processes, in words, where they are known.
     pub processes: Option<String>,
     /// Commit, command and start.
@@ -115,6 +102,7 @@ pub fn study(
     let processes = site(options, endpoint, show)?;
     let mut measuring = Measuring {
         options,
+        folder: &folder,
         site: processes.as_ref(),
         stop,
         began: Instant::now(),
@@ -122,22 +110,14 @@ pub fn study(
         overloaded: false,
     };
     let look = measuring.look()?;
-    let think_s = options.scenario.session_duration().as_secs_f64();
-    let busy_s = look.requests * look.response_s;
     let times = options.times(look.response_s)?;
-    announce(options, times, think_s, show);
-    let first = first_rate(busy_s, times);
+    announce(options, times, show);
+    let first = first_rate(look.requests * look.response_s, times);
     let (steps, staircase) = climb(&mut measuring, first, times, show)?;
     let end = staircase.end().ok_or_else(|| Error::Internal("the staircase did not end".into()))?;
     let carried = staircase.carried();
-    let analysis = analysis::analyse(
-        &steps,
-        end,
-        carried,
-        options.limit,
-        (think_s, times.scale),
-        look.service_ms,
-    );
+    let scales = (options.think_s(), times.scale);
+    let analysis = analysis::analyse(&steps, end, carried, options.limit, scales, look.service_ms);
     let windows = match carried {
         Some(carried) if options.gate && end == End::Found => {
             show(Event::Note("Without and with the gate, in random turns:".into()));
@@ -148,25 +128,10 @@ pub fn study(
         }
         _ => Vec::new(),
     };
-    let report = Report {
-        target: options.target.trim_end_matches('/').to_owned(),
-        scenario: options.scenario.name().to_owned(),
-        one_page: options.one_page,
-        limit: options.limit,
-        quick: options.quick,
-        max_rate: options.max_rate,
-        time_scale: times.scale,
-        think_s,
-        requests: look.requests,
-        warm_up_s: times.warm_up.as_secs_f64(),
-        step_s: times.measure.as_secs_f64(),
-        processes: processes.as_ref().map(Processes::in_words),
-        provenance,
-        steps,
-        analysis,
-        windows,
-    };
     measuring.check_stop()?;
+    let processes = processes.as_ref().map(Processes::in_words);
+    let options = options.clone();
+    let report = Report { options, times, look, processes, provenance, steps, analysis, windows };
     if let Some(note) = output::write(&folder, &report)? {
         show(Event::Note(note.to_owned()));
     }
@@ -180,25 +145,24 @@ fn first_rate(busy_s: f64, times: Times) -> f64 {
 }
 
 /// Removes the page, the table and the raw data of an earlier study of capacity, so that they are
-/// not taken for those of this one.
+/// not taken for those of this one, which may have fewer steps.
 fn clear(folder: &Folder) -> Result<()> {
     let wrong = |error: std::io::Error| {
         Error::Operator(format!("--out {}: {error}; name another folder", folder.path().display()))
     };
-    for name in ["report.html", output::RESULTS] {
-        match std::fs::remove_file(folder.file(name)) {
+    let steps = folder.file(STEPS);
+    std::fs::create_dir_all(&steps).map_err(wrong)?;
+    let of_a_step = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let numbered = name.get(..3).is_some_and(|it| it.bytes().all(|b| b.is_ascii_digit()));
+        numbered && (name.ends_with(".requests.parquet") || name.ends_with(".json"))
+    };
+    let earlier = std::fs::read_dir(&steps).map_err(wrong)?.flatten().map(|entry| entry.path());
+    let results = ["report.html", output::RESULTS].map(|name| folder.file(name));
+    for path in earlier.filter(of_a_step).chain(results) {
+        match std::fs::remove_file(path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(wrong(error)),
             _ => {}
-        }
-    }
-    let steps = folder.file("steps");
-    std::fs::create_dir_all(&steps).map_err(wrong)?;
-    // Raw data of steps that an earlier study had and this one may not have.
-    for entry in std::fs::read_dir(&steps).map_err(wrong)?.flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let ours = name.get(..3).is_some_and(|number| number.bytes().all(|b| b.is_ascii_digit()));
-        if ours && (name.ends_with(".requests.parquet") || name.ends_with(".json")) {
-            std::fs::remove_file(entry.path()).map_err(wrong)?;
         }
     }
     Ok(())
@@ -237,7 +201,7 @@ fn site(
     Ok(found)
 }
 
-fn announce(options: &Options, times: Times, think_s: f64, show: &mut dyn FnMut(Event)) {
+fn announce(options: &Options, times: Times, show: &mut dyn FnMut(Event)) {
     if options.one_page {
         show(Event::Note(
             "scenario: one page; each visit is a new customer with a connection of its own. Give \
@@ -248,7 +212,7 @@ fn announce(options: &Options, times: Times, think_s: f64, show: &mut dyn FnMut(
     if times.scale < 1.0 {
         show(Event::Note(format!(
             "customers think {:.1} s a session, {:.3} times as long as in reality, so that the study ends in time; customers at a time are reported for real times",
-            think_s * times.scale,
+            options.think_s() * times.scale,
             times.scale
         )));
     }

@@ -55,13 +55,6 @@ pub struct Options {
     pub seed: u64,
 }
 
-/// The longest that the staircase may take, and that with the comparison.
-const QUICK: [Duration; 2] = [Duration::from_secs(560), Duration::from_secs(380)];
-const FULL: [Duration; 2] = [Duration::from_secs(3400), Duration::from_secs(2200)];
-/// Shortest measured time of a step by itself.
-const SHORTEST: [Duration; 2] = [Duration::from_secs(6), Duration::from_secs(15)];
-/// Rounds of the comparison with the gate.
-const ROUNDS: [u32; 2] = [1, 3];
 /// Least factor on think times.
 const LEAST_SCALE: f64 = 0.002;
 
@@ -100,14 +93,19 @@ impl Times {
 }
 
 impl Options {
+    /// Think time of a session in reality, in seconds.
+    pub(super) fn think_s(&self) -> f64 {
+        self.scenario.session_duration().as_secs_f64()
+    }
+
+    /// The site's URL without a slash at its end.
+    pub(super) fn site(&self) -> &str {
+        self.target.trim_end_matches('/')
+    }
+
     /// How thorough the staircase is.
     pub(super) fn thoroughness(&self) -> Thoroughness {
         if self.quick { Thoroughness::QUICK } else { Thoroughness::FULL }
-    }
-
-    /// Rounds of the comparison with the gate.
-    pub(super) fn rounds(&self) -> u32 {
-        ROUNDS[usize::from(!self.quick)]
     }
 
     /// Times that the sessions fit into, if a request takes `response_s`: a step warms up until 99
@@ -116,8 +114,9 @@ impl Options {
     /// # Errors
     /// [`Error::Operator`]: sessions are too long for the given scale.
     pub(super) fn times(&self, response_s: f64) -> Result<Times> {
-        let budget = if self.quick { QUICK } else { FULL }[usize::from(self.gate)].as_secs_f64();
-        let longest = budget / self.thoroughness().steps() as f64;
+        let thoroughness = self.thoroughness();
+        let budget = thoroughness.longest[usize::from(self.gate)].as_secs_f64();
+        let longest = budget / thoroughness.steps() as f64;
         let drawn = self.scenario.drawn_sessions();
         let (think, busy) = (durations(drawn, 1.0, 0.0), durations(drawn, 0.0, response_s));
         let whole = |of: &[f64]| p99(of) + 2.0 * mean(of);
@@ -130,14 +129,14 @@ impl Options {
                     "--time-scale {scale}: a session thinks for {:.0} s, and 1 of 100 for more than {:.0} s, too long for {} steps in {:.0} minutes; leave the flag out, or give at most {fits:.3}",
                     mean(&think) * scale,
                     p99(&think) * scale,
-                    self.thoroughness().steps(),
+                    thoroughness.steps(),
                     budget / 60.0
                 )));
             }
         };
         let sessions = durations(drawn, scale, response_s);
         let seconds = |seconds: f64| Duration::from_secs_f64(seconds.min(longest / 2.0));
-        let shortest = SHORTEST[usize::from(!self.quick)];
+        let shortest = thoroughness.shortest;
         let warm_up = seconds(p99(&sessions)).max(self.step.unwrap_or(shortest) / 3);
         let longest = Duration::from_secs_f64(longest).saturating_sub(warm_up);
         let grown = Duration::from_secs_f64(LIMITS * self.limit.ms / 1000.0).min(longest);
@@ -237,11 +236,15 @@ pub(super) mod tests {
 
     /// Sessions of so many pages, with a think time of `think` before each but the first.
     pub(in crate::capacity) fn pages(pages: usize, think: &str) -> Scenario {
+        named_pages("pages", pages, think)
+    }
+
+    pub(in crate::capacity) fn named_pages(name: &str, pages: usize, think: &str) -> Scenario {
         let steps = vec!["\"Page\""; pages].join(", ");
         let text = format!(
             "[session]\nsteps = [{steps}]\nthink = \"{think}\"\n[pages]\nPage = {{ path = \"/\" }}\n"
         );
-        Scenario::from_toml(&text, "pages.toml").unwrap()
+        Scenario::from_toml(&text, &format!("{name}.toml")).unwrap()
     }
 
     #[test]
@@ -282,7 +285,7 @@ pub(super) mod tests {
         for gate in [false, true] {
             let slow = Options { gate, limit: Limit { ms: 30e3, percentile: 95 }, ..options("x") };
             let times = slow.times(5.0).unwrap();
-            let budget = QUICK[usize::from(gate)].as_secs_f64();
+            let budget = Thoroughness::QUICK.longest[usize::from(gate)].as_secs_f64();
             let step = (times.warm_up + times.longest).as_secs_f64();
             assert!(times.measure <= times.longest, "{times:?}");
             assert!(slow.thoroughness().steps() as f64 * step <= budget * 1.001, "{times:?}");

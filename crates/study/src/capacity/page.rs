@@ -2,46 +2,46 @@
 
 use maud::{Markup, html};
 use tidegate_experiment::scalability::Coefficient;
-use tidegate_report::number::{number, or_none, time};
+use tidegate_host::Machine;
+use tidegate_report::number::{number, time};
 use tidegate_report::{Cell, Figure, HeadAndCell, Page, Palette, Table};
 
 use super::analysis::Law;
 use super::beyond::{BASELINE, compared};
 use super::bottleneck::Resource;
 use super::figures::FIRST;
-use super::host_use::HostUse;
-use super::step::{Outcome, Step};
-use super::{Compared, Report, words};
+use super::step::Step;
+use super::{Compared, Knee, Report, columns, words};
 use tidegate_stats::Interval;
 
 /// The whole page. `drawn` are all its figures, `palette` how their lines look.
 pub(super) fn page(report: &Report, drawn: &[Figure], palette: &Palette) -> String {
-    let limit = &report.analysis.bottleneck;
+    let (options, limit) = (&report.options, &report.analysis.bottleneck);
     let beyond = words::beyond(report);
     let (first, more): (Vec<&Figure>, Vec<&Figure>) = drawn.iter().partition(|it| it.id == FIRST);
-    let evidence = || limit.drift.iter().chain(&limit.evidence);
-    let mut page = Page::new(format!("Capacity of {}", report.target))
+    let mut steps: Vec<&Step> = report.steps.iter().collect();
+    steps.sort_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
+    let observed = steps.iter().any(|step| step.host.is_some());
+    let mut page = Page::new(format!("Capacity of {}", options.site()))
         .style(palette.style())
-        .kicker(html! { "Capacity of " span.address { (report.target) } " · scenario " (report.scenario) @if report.quick { " · short study, rough figures" } })
+        .kicker(html! { "Capacity of " span.address { (options.site()) } " · scenario " (options.scenario.name()) @if options.quick { " · short study, rough figures" } })
         .headline(&words::headline(report), html! { (words::lead(report)) })
-        .raw(cards(report))
-        .raw(html! { div.charts.single { @for it in first { (it.on_page()) } } })
-        .raw(html! { div.columns {
-            section {
-                h2 { "What limits it" }
+        .cards(cards(report))
+        .figure(&html! { @for it in first { (it.on_page()) } })
+        .columns([
+            ("What limits it", html! {
                 p { b { (limit.headline) } }
                 @for sentence in limit.drift.iter().chain(limit.evidence.first()) { p { (sentence) } }
-            }
-            section {
-                h2 { "What happens beyond" }
+            }),
+            ("What happens beyond", html! {
                 @for sentence in &beyond { p { (sentence) } }
                 @if beyond.is_empty() { p { "No load beyond what the site carries was measured." } }
-            }
-        } })
+            }),
+        ])
         .heading("For the engineer")
         .figures(more.into_iter().map(Figure::on_page))
         .subheading("The limit and its evidence")
-        .raw(html! { ul { @for sentence in evidence() { li { (sentence) } } } })
+        .list(limit.drift.iter().chain(&limit.evidence))
         .subheading("Scalability")
         .paragraphs(words::law(report))
         .raw(law(report));
@@ -49,38 +49,49 @@ pub(super) fn page(report: &Report, drawn: &[Figure], palette: &Palette) -> Stri
         page = page.subheading("Without and with the gate").raw(gate(report));
     }
     page.subheading("Every step")
-        .table(&steps(report))
+        .table(&columns::table(steps, options.limit, observed).class("dense"))
         .soft(html! { "Expected: what completes of the sessions that arrived if the site keeps up, by the lengths of the scenario's sessions." })
         .heading("How it was measured")
-        .raw(setting(report))
+        .definitions(setting(report))
         .html()
 }
 
-fn cards(report: &Report) -> Markup {
-    let analysis = &report.analysis;
-    let noun = words::sessions(report);
-    let card = |value: String, label: String| html! { div.card { b { (value) } span { (label) } } };
-    let interval = |it: Interval| {
-        if it.low == it.high { String::new() } else { format!("; 95 %: {}", words::range(it)) }
+/// The key figures, each with what it is.
+fn cards(report: &Report) -> Vec<(String, String)> {
+    let (analysis, noun) = (&report.analysis, words::sessions(report));
+    let per_s = |rate: f64| format!("{}/s", words::round(rate));
+    let with = |label: String, it: Interval| match it.low == it.high {
+        true => label,
+        false => format!("{label}; 95 %: {}", words::range(it)),
     };
-    html! { div.cards.key {
-        @if let Some(carried) = analysis.carried_per_s {
-            (card(format!("{}/s", words::round(carried.value)), format!("{noun} carried within {}{}", report.limit, interval(carried))))
-        }
-        @if let Some(customers) = analysis.customers {
-            (card(words::round(customers.value), format!("customers at a time{}", interval(customers))))
-        }
-        @if let Some(knee) = analysis.knee.filter(|knee| knee.followed_per_s > 0.0) {
-            (card(format!("{}/s", words::round(knee.followed_per_s)), match knee.broke_at_per_s {
-                Some(broke) => format!("the knee: {noun} still completed as they arrive; at {} no longer", words::round(broke)),
-                None => format!("{noun} completed as they arrive; no rate was too high"),
-            }))
-        }
-        (card(format!("{}/s", words::round(analysis.peak_per_s)), format!("most {noun} completed in any step")))
-        @if let Some(cpu) = analysis.bottleneck.cpu_s_per_session {
-            (card(time(1000.0 * cpu), format!("CPU time of the site per {}", noun.trim_end_matches('s'))))
-        }
-    } }
+    let carried = |it: Interval| {
+        let label = format!("{noun} carried within {}", report.options.limit);
+        (per_s(it.value), with(label, it))
+    };
+    let knee = |it: Knee| {
+        let label = match it.broke_at_per_s {
+            Some(broke) => format!(
+                "the knee: {noun} still completed as they arrive; at {} no longer",
+                words::round(broke)
+            ),
+            None => format!("{noun} completed as they arrive; no rate was too high"),
+        };
+        (per_s(it.followed_per_s), label)
+    };
+    let cpu = |it: f64| {
+        let label = format!("CPU time of the site per {}", noun.trim_end_matches('s'));
+        (time(1000.0 * it), label)
+    };
+    let all = [
+        analysis.carried_per_s.map(carried),
+        analysis
+            .customers
+            .map(|it| (words::round(it.value), with("customers at a time".into(), it))),
+        analysis.knee.filter(|it| it.followed_per_s > 0.0).map(knee),
+        Some((per_s(analysis.peak_per_s), format!("most {noun} completed in any step"))),
+        analysis.bottleneck.cpu_s_per_session.map(cpu),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 /// The coefficients of the law; nothing without a fit.
@@ -121,7 +132,7 @@ fn gate(report: &Report) -> Markup {
         ("offered /s", |it| words::round(it.offered_per_s)),
         ("completed /s", |it| words::round(it.completed.value)),
         ("rounds", |it| words::range(it.completed)),
-        (&format!("p{}", report.limit.percentile), words::bound),
+        (&format!("p{}", report.options.limit.percentile), words::bound),
         ("refused /s", |it| words::round(it.refused_per_s)),
         ("lost /s", |it| words::round(it.lost_per_s)),
     ];
@@ -144,73 +155,39 @@ fn baselines(report: &Report) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-fn steps(report: &Report) -> Table {
-    let mut steps: Vec<&Step> = report.steps.iter().collect();
-    steps.sort_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
-    let percentile = format!("p{}", report.limit.percentile);
-    let mut columns: Vec<HeadAndCell<'_, Step, Cell>> = vec![
-        ("no.", |it| it.number.to_string().into()),
-        ("rate /s", |it| number(it.rate_per_s).into()),
-        ("outcome", outcome),
-        ("arrived /s", |it| number(it.offered_per_s).into()),
-        ("completed /s", |it| number(it.completed_per_s).into()),
-        ("expected /s", |it| number(it.expected_per_s).into()),
-        ("lost /s", |it| number(it.lost_per_s()).into()),
-        ("p50", |it| time(it.response_p50_ms).into()),
-        (&percentile, response),
-        ("in progress", |it| number(it.in_flight).into()),
-        ("first byte", |it| or_none(it.phases.first_byte_ms, time).into()),
-        ("full handshakes", |it| percent(it.full_handshake_share)),
-    ];
-    if steps.iter().any(|step| step.host.is_some()) {
-        columns.extend([
-            ("site, CPUs", (|it| of_host(it, |host| Some(host.cpus))) as fn(&Step) -> Cell),
-            ("busiest thread", |it| of_host(it, |host| Some(host.busiest_thread))),
-            ("machine, CPUs", |it| of_host(it, |host| host.machine_busy)),
-            ("accept queue", |it| {
-                or_none(it.host.as_ref(), |it| it.accept_queue.to_string()).into()
-            }),
-        ]);
-    }
-    columns.push(("driver", |it| percent(it.driver_cpu_share)));
-    Table::of(steps, &columns).class("dense").words(&[2])
-}
-
-fn outcome(step: &Step) -> Cell {
-    let missed = if step.outcome == Outcome::Carried { "" } else { "missed" };
-    Cell::from(step.outcome.in_words()).class(missed)
-}
-
-fn response(step: &Step) -> Cell {
-    let bound = if step.response.is_lower_bound { ">\u{a0}" } else { "" };
-    format!("{bound}{}", time(step.response.ms)).into()
-}
-
-fn percent(share: f64) -> Cell {
-    format!("{:.0} %", 100.0 * share).into()
-}
-
-fn of_host(step: &Step, of: fn(&HostUse) -> Option<f64>) -> Cell {
-    or_none(step.host.as_ref().and_then(of), |cpus| format!("{cpus:.2}")).into()
-}
-
-fn setting(report: &Report) -> Markup {
-    let machine = tidegate_host::Machine::read();
-    let noun = words::sessions(report);
-    html! { dl.how {
-        dt { "Load" } dd { (format!("New {noun} arrive as a Poisson process, whether or not earlier ones are over (open model); {} requests a session; steps of {} s after a warm-up of {} s, within which 99 of 100 sessions end.", number(report.requests), number(report.step_s), number(report.warm_up_s))) }
-        dt { "Think time" } dd { @if report.think_s == 0.0 { "None." } @else if report.time_scale < 1.0 {
-                (format!("{} s a session. In the steps customers thought {} times as long, so that the study ended in time; customers at a time are for real times: rate × (measured time of a session + think time that was left out).", number(report.think_s), exact(report.time_scale)))
-            } @else { (format!("{} s a session.", number(report.think_s))) } }
-        dt { "Carried" } dd { (format!("At least 98 % of the {noun} that end complete, as many complete as their lengths let one expect, and the {}th percentile of response times is at most {}. The rate is the one at which a step is as likely to be carried as not, by the method of up and down.", report.limit.percentile, report.limit)) }
-        dt { "Customers at a time" } dd { "Little's law: rate × mean time of a session." }
-        dt { "The site's process" } dd { @match &report.processes { Some(it) => (it), None => "not observed: the site was seen from outside" } @if report.analysis.bottleneck.resource == Resource::Machine { "; the load generator ran on the same processors" } }
-        dt { "Load generator" } dd { (machine.to_string()) " · " (machine.system) }
-        dt { "Command" } dd { code { (report.provenance.command) } }
-        dt { "Commit" } dd { (report.provenance.commit) }
-        dt { "Figures" } dd { code { "figures/" } ", as SVG and PNG" }
-        dt { "Raw data" } dd { "steps/: the result of each step with its histograms (JSON), and every request (Parquet)" }
-    } }
+fn setting(report: &Report) -> [(&'static str, Markup); 10] {
+    let Report { options, times, look, .. } = report;
+    let (noun, think_s, machine) = (words::sessions(report), options.think_s(), Machine::read());
+    let [step_s, warm_up_s] = [times.measure, times.warm_up].map(|it| number(it.as_secs_f64()));
+    [
+        (
+            "Load",
+            html! { (format!("New {noun} arrive as a Poisson process, whether or not earlier ones are over (open model); {} requests a session; steps of {step_s} s after a warm-up of {warm_up_s} s, within which 99 of 100 sessions end.", number(look.requests))) },
+        ),
+        (
+            "Think time",
+            html! { @if think_s == 0.0 { "None." } @else if times.scale < 1.0 {
+                (format!("{} s a session. In the steps customers thought {} times as long, so that the study ended in time; customers at a time are for real times: rate × (measured time of a session + think time that was left out).", number(think_s), exact(times.scale)))
+            } @else { (format!("{} s a session.", number(think_s))) } },
+        ),
+        (
+            "Carried",
+            html! { (format!("At least 98 % of the {noun} that end complete, as many complete as their lengths let one expect, and the {}th percentile of response times is at most {}. The rate is the one at which a step is as likely to be carried as not, by the method of up and down.", options.limit.percentile, options.limit)) },
+        ),
+        ("Customers at a time", html! { "Little's law: rate × mean time of a session." }),
+        (
+            "The site's process",
+            html! { @match &report.processes { Some(it) => (it), None => "not observed: the site was seen from outside" } @if report.analysis.bottleneck.resource == Resource::Machine { "; the load generator ran on the same processors" } },
+        ),
+        ("Load generator", html! { (machine.to_string()) " · " (machine.system) }),
+        ("Command", html! { code { (report.provenance.command) } }),
+        ("Commit", html! { (report.provenance.commit) }),
+        ("Figures", html! { code { "figures/" } ", as SVG and PNG" }),
+        (
+            "Raw data",
+            html! { "steps/: the result of each step with its histograms (JSON), and every request (Parquet)" },
+        ),
+    ]
 }
 
 #[cfg(test)]
@@ -218,9 +195,13 @@ pub(super) mod tests {
     use super::super::analysis::analyse;
     use super::super::beyond::{MULTIPLES, Window};
     use super::super::figures::{all, palette};
+    use super::super::measure::Look;
+    use super::super::options::Times;
+    use super::super::options::tests::{named_pages, options};
     use super::super::staircase::End;
     use super::super::step::tests::{LIMIT, step};
     use super::*;
+    use std::time::Duration;
     use tidegate_host::Provenance;
 
     /// A study of a site that carries 100 per s and collapses beyond.
@@ -238,18 +219,19 @@ pub(super) mod tests {
         .collect();
         let carried = Interval { value: 100.0, low: 95.0, high: 105.0 };
         let analysis = analyse(&steps, End::Found, Some(carried), LIMIT, (0.0, 1.0), 10.0);
+        let mut options = options("https://shop.example");
+        // Four think times of 2.5 s.
+        (options.scenario, options.one_page) = (named_pages("shop <b>", 5, "2.5s"), false);
+        let times = Times {
+            scale: 0.5,
+            warm_up: Duration::from_secs(5),
+            measure: Duration::from_secs(10),
+            ..options.times(0.01).unwrap()
+        };
         Report {
-            target: "https://shop.example".into(),
-            scenario: "shop <b>".into(),
-            one_page: false,
-            limit: LIMIT,
-            quick: true,
-            max_rate: 1000.0,
-            time_scale: 0.5,
-            think_s: 10.0,
-            requests: 5.0,
-            warm_up_s: 5.0,
-            step_s: 10.0,
+            options,
+            times,
+            look: Look { response_s: 0.01, service_ms: 10.0, requests: 5.0 },
             processes: None,
             provenance: Provenance::default(),
             steps,

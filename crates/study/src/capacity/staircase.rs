@@ -1,5 +1,7 @@
 //! Which rate is offered next. Pure: the order follows from the outcomes and the seed.
 
+use std::time::Duration;
+
 use tidegate_experiment::turns::Order;
 
 use super::step::{Outcome, Phase};
@@ -32,13 +34,35 @@ pub struct Thoroughness {
     pub trials: usize,
     /// How often the rates of the curve are offered.
     pub curves: u32,
+    /// Rounds of the comparison with the gate.
+    pub rounds: u32,
+    /// Shortest measured time of a step by itself.
+    pub shortest: Duration,
+    /// The longest that the staircase may take, and that with the comparison.
+    pub longest: [Duration; 2],
 }
 
 impl Thoroughness {
     /// Within ten minutes.
-    pub const QUICK: Self = Self { bisect_to: 1.2, factor: 1.08, trials: 8, curves: 1 };
+    pub const QUICK: Self = Self {
+        bisect_to: 1.2,
+        factor: 1.08,
+        trials: 8,
+        curves: 1,
+        rounds: 1,
+        shortest: Duration::from_secs(6),
+        longest: [Duration::from_secs(560), Duration::from_secs(380)],
+    };
     /// Within an hour.
-    pub const FULL: Self = Self { bisect_to: 1.12, factor: 1.05, trials: 16, curves: 2 };
+    pub const FULL: Self = Self {
+        bisect_to: 1.12,
+        factor: 1.05,
+        trials: 16,
+        curves: 2,
+        rounds: 3,
+        shortest: Duration::from_secs(15),
+        longest: [Duration::from_secs(3400), Duration::from_secs(2200)],
+    };
 
     /// About how many steps it takes.
     pub fn steps(&self) -> usize {
@@ -127,10 +151,7 @@ impl Staircase {
     /// highest rate that was carried, and the interval is a point.
     pub fn carried(&self) -> Option<Interval> {
         let by_trials = || up_and_down(&self.trials, self.thoroughness.factor);
-        let bracket = |low: f64| {
-            let high = self.not_carried.unwrap_or(low);
-            Interval { value: (low * high).sqrt(), low, high }
-        };
+        let bracket = |low: f64| between(low, self.not_carried.unwrap_or(low));
         match self.end? {
             End::Found => {
                 by_trials().or_else(|| self.one_sided()).or_else(|| self.carried.map(bracket))
@@ -144,11 +165,10 @@ impl Staircase {
     fn one_sided(&self) -> Option<Interval> {
         let factor = self.thoroughness.factor;
         let last = self.trials.last()?;
-        let (low, high) = match last.carried {
-            true => (last.rate, last.rate * factor),
-            false => (last.rate / factor, last.rate),
-        };
-        Some(Interval { value: (low * high).sqrt(), low, high })
+        Some(match last.carried {
+            true => between(last.rate, last.rate * factor),
+            false => between(last.rate / factor, last.rate),
+        })
     }
 
     /// Takes the outcome of the step that was next.
@@ -267,6 +287,11 @@ impl Staircase {
     fn next_of_curve(&mut self) {
         self.next = self.curve.pop().map(|rate| (Phase::Curve, rate));
     }
+}
+
+/// The middle of two rates on a logarithmic scale, which are the ends of its interval.
+fn between(low: f64, high: f64) -> Interval {
+    Interval { value: (low * high).sqrt(), low, high }
 }
 
 #[cfg(test)]

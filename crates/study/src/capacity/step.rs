@@ -1,6 +1,11 @@
 //! One step of the staircase: a rate that was offered for a while, and what became of it.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
+use tidegate_load::Percentiles;
+use tidegate_load::result::figures::Phases;
+use tidegate_stats::Quantile;
 
 use super::host_use::HostUse;
 
@@ -70,43 +75,17 @@ impl std::fmt::Display for Limit {
     }
 }
 
-/// A response time at the limit's percentile.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct ResponseTime {
-    /// Milliseconds.
-    pub ms: f64,
-    /// The true one is at least this.
-    pub is_lower_bound: bool,
-}
-
-/// Medians of the phases of requests and connections, in milliseconds; `None` where there were
-/// none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct PhaseTimes {
-    /// TCP connection.
-    pub connect_ms: Option<f64>,
-    /// Full TLS handshake.
-    pub full_handshake_ms: Option<f64>,
-    /// Resumed TLS handshake.
-    pub resumed_handshake_ms: Option<f64>,
-    /// From sending the request to the first byte of the response.
-    pub first_byte_ms: Option<f64>,
-    /// From the first byte to the last.
-    pub last_byte_ms: Option<f64>,
-}
-
-impl PhaseTimes {
-    /// The phases by name, in the order of a connection.
-    pub fn named(&self) -> [(&'static str, Option<f64>); 5] {
-        [
-            ("TCP connect", self.connect_ms),
-            ("full TLS handshake", self.full_handshake_ms),
-            ("resumed TLS handshake", self.resumed_handshake_ms),
-            ("wait for the first byte", self.first_byte_ms),
-            ("first to last byte", self.last_byte_ms),
-        ]
-    }
-}
+/// The phases of requests and connections in the order of a connection: the figure of a step that
+/// has the median, the phase in words, and its times in the result of a run.
+pub(super) const PHASES: [(&str, &str, fn(&Phases) -> &Percentiles); 5] = [
+    ("connect_ms", "TCP connect", |it| &it.connect),
+    ("full_handshake_ms", "full TLS handshake", |it| &it.full_handshake),
+    ("resumed_handshake_ms", "resumed TLS handshake", |it| &it.resumed_handshake),
+    (FIRST_BYTE, "wait for the first byte", |it| &it.first_byte),
+    ("last_byte_ms", "first to last byte", |it| &it.last_byte),
+];
+/// From sending the request to the first byte of the response.
+pub(super) const FIRST_BYTE: &str = "first_byte_ms";
 
 /// A step and its figures. Rates are of sessions per second.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -145,14 +124,15 @@ pub struct Step {
     /// The same in the last quarter of the window, as a multiple of the first.
     pub in_flight_growth: f64,
     /// Response time at the limit's percentile.
-    pub response: ResponseTime,
+    pub response: Quantile,
     /// Its median.
     pub response_p50_ms: f64,
     /// Mean time from a request to the last byte of its response, without connection and
     /// handshake.
     pub service_ms: f64,
-    /// Medians of the phases.
-    pub phases: PhaseTimes,
+    /// Medians of the phases of requests and connections, in milliseconds; `None` where there were
+    /// none.
+    pub phases: BTreeMap<&'static str, Option<f64>>,
     /// Share of the handshakes that were full.
     pub full_handshake_share: f64,
     /// CPU share of the busiest thread of the load generator.
@@ -175,7 +155,7 @@ const BY_CHANCE: f64 = 3.0;
 impl Step {
     /// Judges a step by its figures.
     pub fn judge(&self, limit: Limit) -> Outcome {
-        if !self.driver_saturated_because.is_empty() {
+        if !self.is_sound() {
             return Outcome::Driver;
         }
         if self.completed_ratio < COMPLETED {
@@ -193,6 +173,16 @@ impl Step {
             return Outcome::TooSlow;
         }
         Outcome::Carried
+    }
+
+    /// Whether its figures are those of the site.
+    pub fn is_sound(&self) -> bool {
+        self.driver_saturated_because.is_empty()
+    }
+
+    /// Whether the site does not carry its load.
+    pub fn is_beyond(&self) -> bool {
+        !matches!(self.outcome, Outcome::Carried | Outcome::Driver)
     }
 
     /// Whether throughput follows the offered load, whatever the response time.
@@ -236,10 +226,12 @@ pub(super) mod tests {
             requests_per_s: 10.0 * completed,
             in_flight: 2.0 * completed,
             in_flight_growth: 1.0,
-            response: ResponseTime { ms: response_ms, is_lower_bound: false },
+            response: Quantile { ms: response_ms, is_lower_bound: false },
             response_p50_ms: response_ms / 2.0,
             service_ms: response_ms / 2.0,
-            phases: PhaseTimes { first_byte_ms: Some(response_ms / 2.0), ..PhaseTimes::default() },
+            phases: PHASES
+                .map(|(name, ..)| (name, (name == FIRST_BYTE).then_some(response_ms / 2.0)))
+                .into(),
             full_handshake_share: 0.1,
             driver_cpu_share: 0.2,
             driver_saturated_because: Vec::new(),
@@ -255,7 +247,7 @@ pub(super) mod tests {
         assert_eq!(step(100.0, 100.0, 400.0).outcome, Outcome::Carried);
         assert_eq!(step(100.0, 100.0, 501.0).outcome, Outcome::TooSlow);
         assert_eq!(step(100.0, 97.0, 400.0).outcome, Outcome::Lost);
-        let bound = ResponseTime { ms: 300.0, is_lower_bound: true };
+        let bound = Quantile { ms: 300.0, is_lower_bound: true };
         assert_eq!(
             Step { response: bound, ..step(100.0, 100.0, 1.0) }.judge(LIMIT),
             Outcome::TooSlow

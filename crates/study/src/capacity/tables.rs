@@ -14,7 +14,7 @@ use tidegate_experiment::{Claim, Row, Summary, Verdict};
 
 /// The summary of a study.
 pub(super) fn summary(report: &Report) -> Summary {
-    let mut summary = Summary::new(NAME, report.quick, report.provenance.clone());
+    let mut summary = Summary::new(NAME, report.options.quick, report.provenance.clone());
     let mut table = |name: &str, rows: Vec<Row>| {
         summary.tables.insert(name.to_owned(), rows);
     };
@@ -54,26 +54,24 @@ pub(super) fn flat(of: &impl Serialize) -> Row {
 
 fn result(report: &Report) -> Row {
     let analysis = &report.analysis;
-    let mut row = flat(&json!({
-        "target": report.target,
-        "scenario": report.scenario,
-        "limit_ms": report.limit.ms,
-        "limit_percentile": report.limit.percentile,
+    flat(&json!({
+        "target": report.options.site(),
+        "scenario": report.options.scenario.name(),
+        "limit": report.options.limit,
         "end": analysis.end,
         "carried_per_s": analysis.carried_per_s,
         "customers": analysis.customers,
         "session_s": analysis.session_s,
         "knee": analysis.knee,
         "peak_completed_per_s": analysis.peak_per_s,
-        "time_scale": report.time_scale,
+        "time_scale": report.times.scale,
         "resource": analysis.bottleneck.resource,
         "requests_at_a_time": analysis.bottleneck.at_a_time,
         "cpu_s_per_session": analysis.bottleneck.cpu_s_per_session,
         "cpu_bound_per_s": analysis.bottleneck.cpu_bound_per_s,
-    }));
-    row.insert("evidence".into(), json!(analysis.bottleneck.evidence));
-    row.insert("drift".into(), json!(analysis.bottleneck.drift));
-    row
+        "evidence": analysis.bottleneck.evidence,
+        "drift": analysis.bottleneck.drift,
+    }))
 }
 
 fn law(report: &Report) -> Option<Row> {
@@ -142,7 +140,7 @@ fn claims(report: &Report) -> Vec<Claim> {
             put("low_95", json!(it.interval.map(|it| it.low)));
             put("high_95", json!(it.interval.map(|it| it.high)));
         }
-        if let Some(why) = undecided_because(&loads, report.quick) {
+        if let Some(why) = undecided_because(&loads, report.options.quick) {
             evidence.insert("undecided_because".into(), json!(why));
         }
         claims.push(claim(

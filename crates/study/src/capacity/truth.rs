@@ -16,7 +16,7 @@ use super::options::tests::{options, pages};
 use super::options::{Options, Times};
 use super::staircase::{End, Staircase};
 use super::step::tests::step;
-use super::step::{Limit, Phase, ResponseTime, Step};
+use super::step::{Limit, Phase, Step};
 
 /// A site that answers `servers` requests at a time in the order of their arrival.
 #[derive(Clone, Copy)]
@@ -130,7 +130,7 @@ impl Running {
             expected_per_s: per_s(found.count),
             expected_deviation_per_s: per_s(found.deviation),
             requests_per_s: per_s(requests as f64),
-            response: ResponseTime { ms: p95.ms, is_lower_bound: p95.is_lower_bound },
+            response: p95,
             response_p50_ms: p50,
             service_ms: all.percentiles().mean_ms,
             host: Some(self.host(per_s(busy), per_s(waiting))),
@@ -178,8 +178,7 @@ fn study(site: Site, options: &Options, seed: u64) -> (Analysis, Vec<Step>) {
         steps.push(Step { rate_per_s: next.1, ..step });
     }
     let end = staircase.end().unwrap();
-    let think_s = options.scenario.session_duration().as_secs_f64();
-    let scales = (think_s, times.scale);
+    let scales = (options.think_s(), times.scale);
     let alone_ms = 1000.0 * site.service_s;
     (analyse(&steps, end, staircase.carried(), options.limit, scales, alone_ms), steps)
 }

@@ -20,17 +20,17 @@ pub(super) fn round(value: f64) -> String {
 
 /// `a to b`, or the value where both are the same.
 pub(super) fn range(it: Interval) -> String {
-    number::range((it.low.max(0.0), it.high), round)
+    number::range(it.not_negative().ends(), round)
 }
 
 /// `1 session` or `2 sessions`; visits where the scenario is one page.
 pub(super) fn sessions(report: &Report) -> &'static str {
-    if report.one_page { "visits" } else { "sessions" }
+    if report.options.one_page { "visits" } else { "sessions" }
 }
 
 /// The sentence for a manager.
 pub fn headline(report: &Report) -> String {
-    let (analysis, limit, noun) = (&report.analysis, report.limit, sessions(report));
+    let (analysis, limit, noun) = (&report.analysis, report.options.limit, sessions(report));
     let Some(carried) = analysis.carried_per_s else {
         if analysis.end == End::Driver {
             return "How much your site carries is not known: the load generator was saturated \
@@ -56,8 +56,8 @@ pub fn headline(report: &Report) -> String {
 /// What that means, and how certain it is.
 pub(super) fn lead(report: &Report) -> String {
     let (analysis, noun) = (&report.analysis, sessions(report));
-    let percentile = report.limit.percentile;
-    let limit = report.limit;
+    let percentile = report.options.limit.percentile;
+    let limit = report.options.limit;
     let within = format!(
         "{percentile} of 100 responses take at most {limit}, from the customer's click to the last byte"
     );
@@ -71,7 +71,7 @@ pub(super) fn lead(report: &Report) -> String {
         ),
         (End::MaxRate, _) => format!(
             "At {} {noun} per second, the highest rate that was allowed, {within}. The site's limit is beyond: it was not looked for.",
-            round(report.max_rate)
+            round(report.options.max_rate)
         ),
         (End::Driver, Some(carried)) => format!(
             "At {} {noun} per second, {within}. Beyond that the load generator was saturated, not the site: the site's limit is not known.",
@@ -141,7 +141,7 @@ pub(super) fn beyond(report: &Report) -> Vec<String> {
     let noun = sessions(report);
     let mut text = Vec::new();
     let carried = report.analysis.carried_per_s.map_or(0.0, |it| it.value);
-    let steps = report.steps.iter().filter(|step| step.driver_saturated_because.is_empty());
+    let steps = report.steps.iter().filter(|step| step.is_sound());
     let most = steps.max_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
     if let Some(step) = most.filter(|step| step.rate_per_s > 1.1 * carried && carried > 0.0) {
         // Within the limit it carries less than it completes if it may take its time.
@@ -154,7 +154,7 @@ pub(super) fn beyond(report: &Report) -> Vec<String> {
             _ => format!(
                 "completes {} per second, but not within {}",
                 round(step.completed_per_s),
-                report.limit
+                report.options.limit
             ),
         };
         let (arrive, times) = (round(step.offered_per_s), step.offered_per_s / carried);
@@ -164,7 +164,7 @@ pub(super) fn beyond(report: &Report) -> Vec<String> {
             ),
             _ => format!(
                 "When {arrive} {noun} per second arrive, {times:.1} times what the site carries, it {completes}. {} of 100 responses then take {}{}.",
-                report.limit.percentile,
+                report.options.limit.percentile,
                 if step.response.is_lower_bound { "at least " } else { "up to " },
                 time(step.response.ms),
             ),
@@ -185,7 +185,7 @@ pub(super) fn beyond(report: &Report) -> Vec<String> {
         ));
     }
     if !report.windows.is_empty() && carried > 0.0 {
-        text.push(keeps(&kept(&report.windows, carried), report.quick));
+        text.push(keeps(&kept(&report.windows, carried), report.options.quick));
     }
     text
 }
