@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tidegate_host::{Cores, Provenance};
-use tidegate_load::{Arrivals, HeaderField, PageRequest, Resolve, Scenario};
+use tidegate_load::{Arrivals, HeaderField, PageRequest, Plan, Resolve, Scenario};
 use tidegate_study::capacity::{self, End, Event, Limit, Options, Step};
 
 use crate::exit::{Outcome, bad_input};
@@ -88,13 +88,13 @@ pub struct Args {
 /// Runs the study.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let quick = args.quick;
-    let options = options(args)?;
+    let mut options = options(args)?;
     let mut provenance = Provenance::read();
     provenance.command = command_line();
-    let stop = stop_on_signal()?;
+    options.plan.stop = stop_on_signal()?;
     let mut any = false;
     let limit = options.limit;
-    let report = capacity::study(&options, provenance, &stop, &mut |event| {
+    let report = capacity::study(&options, provenance, &mut |event| {
         let text = match event {
             Event::Note(text) => tidegate_load::paragraph("", &text),
             Event::Step(step, left) => {
@@ -154,28 +154,24 @@ fn options(args: Args) -> anyhow::Result<Options> {
         None => Scenario::one_page(target, &PageRequest::default()),
     };
     scenario.add_headers(&args.headers);
-    let limit = Limit { ms: args.limit.as_secs_f64() * 1000.0, percentile: args.percentile };
-    let threads = args.threads.map_or_else(|| threads(&target, &args.resolve), usize::from);
+    let mut plan = Plan::new(scenario, &target);
+    plan.threads = args.threads.map_or_else(|| threads(&target, &args.resolve), usize::from);
+    plan.cores = args.driver_cores.map(|cores| cores.list().to_vec()).unwrap_or_default();
+    (plan.resolve, plan.insecure, plan.attack_remote) =
+        (args.resolve, args.insecure, args.yes_this_is_mine);
+    plan.ca = args.ca.map(|ca| readable(&ca).map(|()| ca)).transpose()?;
+    (plan.customers, plan.seed) = (args.customers, args.seed);
     Ok(Options {
-        target,
-        scenario,
+        plan,
         one_page,
-        limit,
+        limit: Limit { ms: args.limit.as_secs_f64() * 1000.0, percentile: args.percentile },
         max_rate: args.max_rate.min(Arrivals::FASTEST),
         quick: args.quick,
         gate: args.gate,
         out: args.out,
-        mine: args.yes_this_is_mine,
         processes: args.process,
-        resolve: args.resolve,
-        insecure: args.insecure,
-        ca: args.ca.map(|ca| readable(&ca).map(|()| ca)).transpose()?,
-        driver_cores: args.driver_cores.map(|cores| cores.list().to_vec()).unwrap_or_default(),
-        threads,
         time_scale: args.time_scale,
         step: args.step,
-        customers: args.customers,
-        seed: args.seed,
     })
 }
 

@@ -18,7 +18,7 @@ const STEADY: f64 = 1.5;
 const NEAR: f64 = 0.7;
 
 /// What was found.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Analysis {
     /// How the search ended.
     pub end: End,
@@ -34,8 +34,10 @@ pub struct Analysis {
     pub knee: Option<Knee>,
     /// The most sessions completed per second in any step.
     pub peak_per_s: f64,
-    /// Throughput over sessions in progress.
-    pub law: Law,
+    /// The Universal Scalability Law of throughput over sessions in progress, or why there is none.
+    pub law: Result<ScaleFit, String>,
+    /// Steps that are left out of it, in which the load had not settled.
+    pub unsettled: usize,
     /// What limits the site.
     pub bottleneck: Bottleneck,
 }
@@ -47,21 +49,6 @@ pub struct Knee {
     pub followed_per_s: f64,
     /// The lowest rate above it that was not; `None` if all were.
     pub broke_at_per_s: Option<f64>,
-}
-
-/// The Universal Scalability Law of the site, or why there is none.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Law {
-    /// It was fitted.
-    Fitted {
-        /// The fit.
-        fit: ScaleFit,
-        /// Steps left out, in which the load had not settled.
-        unsettled: usize,
-    },
-    /// It was not, for this reason.
-    None(String),
 }
 
 /// Whether throughput follows the law: its coefficients are possible, and it explains enough of the
@@ -92,6 +79,7 @@ pub fn analyse(
         knee: knee(steps),
         peak_per_s: site(steps).map(|step| step.completed_per_s).fold(0.0, f64::max),
         law: law(steps),
+        unsettled: site(steps).filter(|step| !is_settled(step)).count(),
         bottleneck: bottleneck(steps, end, carried.map(|it| it.value), limit, alone_ms),
     }
 }
@@ -136,19 +124,17 @@ fn knee(steps: &[Step]) -> Option<Knee> {
     Some(Knee { followed_per_s: found.sessions_per_s, broke_at_per_s: found.broke_at_per_s })
 }
 
+/// Whether the load had settled in the window of a step.
+fn is_settled(step: &Step) -> bool {
+    step.in_flight_growth <= STEADY
+}
+
 /// Fits the law to sessions in progress and throughput.
-fn law(steps: &[Step]) -> Law {
-    let (settled, unsettled): (Vec<&Step>, Vec<&Step>) =
-        site(steps).partition(|step| step.in_flight_growth <= STEADY);
-    let points: Vec<ScalePoint> = settled
-        .iter()
-        .filter(|step| step.in_flight > 0.0)
-        .map(|step| ScalePoint { n: step.in_flight, throughput: step.completed_per_s })
-        .collect();
-    match universal_scalability(&points, Fitting::default()) {
-        Ok(fit) => Law::Fitted { fit, unsettled: unsettled.len() },
-        Err(error) => Law::None(error.to_string()),
-    }
+fn law(steps: &[Step]) -> Result<ScaleFit, String> {
+    let settled = site(steps).filter(|step| is_settled(step) && step.in_flight > 0.0);
+    let point = |step: &Step| ScalePoint { n: step.in_flight, throughput: step.completed_per_s };
+    let points: Vec<ScalePoint> = settled.map(point).collect();
+    universal_scalability(&points, Fitting::default()).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -216,8 +202,7 @@ mod tests {
         let mut steps = collapse();
         steps[6].in_flight_growth = 3.0;
         let found = analyse(&steps, End::Found, Some(around(100.0, 5.0)), LIMIT, (0.0, 1.0), 10.0);
-        let Law::Fitted { fit, unsettled } = found.law else { panic!("{:?}", found.law) };
-        assert_eq!((unsettled, fit.points), (1, 6));
+        assert_eq!((found.unsettled, found.law.unwrap().points), (1, 6));
     }
 
     #[test]
@@ -225,7 +210,7 @@ mod tests {
         let steps = [step(10.0, 1.0, 9000.0), step(5.0, 0.0, 9000.0)];
         let found = analyse(&steps, End::NothingCarried, None, LIMIT, (0.0, 1.0), 10.0);
         assert_eq!((found.carried_per_s, found.customers), (None, None));
-        assert!(matches!(found.law, Law::None(_)));
+        assert!(found.law.is_err());
         assert_eq!(found.knee.unwrap().followed_per_s, 0.0);
     }
 

@@ -83,7 +83,9 @@ pub(super) fn compare(
         measured.last().into_iter().for_each(|window| show(window, left));
     };
     let mut round = None;
-    for turn in Order::seeded(options.seed).turns(contenders.len(), options.thoroughness().rounds) {
+    for turn in
+        Order::seeded(options.plan.seed).turns(contenders.len(), options.thoroughness().rounds)
+    {
         if round != Some(turn.round) {
             round = Some(turn.round);
             let step = measuring.step(Phase::Curve, BASELINE * carried, times)?;
@@ -92,7 +94,7 @@ pub(super) fn compare(
         let (multiple, through) = contenders[turn.contender];
         let (target, insecure) = match through {
             true => (address.as_str(), true),
-            false => (options.target.as_str(), options.insecure),
+            false => (options.plan.target.as_str(), options.plan.insecure),
         };
         let step = measuring.step_at(target, insecure, Phase::Curve, multiple * carried, times)?;
         keep(Window { round: turn.round, multiple: Some(multiple), gate: through, step });
@@ -115,14 +117,14 @@ fn start_gate(options: &Options, times: Times) -> Result<Service> {
 fn config_of(options: &Options, times: Times) -> Result<String> {
     // A URL and paths as strings of TOML: JSON escapes are among those of TOML.
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
-    let url = options.target.trim_end_matches('/');
+    let url = options.site();
     let mut text = format!(
         "[listen]\naddress = \"127.0.0.1:0\"\n\n[upstream]\nurl = {}\nhost = \"upstream\"\n",
         quoted(url)
     );
-    if options.insecure && url.starts_with("https") {
+    if options.plan.insecure && url.starts_with("https") {
         text += "insecure = true\n";
-    } else if let Some(ca) = &options.ca {
+    } else if let Some(ca) = &options.plan.ca {
         let absolute: PathBuf = std::path::absolute(ca)
             .map_err(|error| Error::Operator(format!("--ca {}: {error}", ca.display())))?;
         text += &format!("ca = {}\n", quoted(&absolute.to_string_lossy()));
@@ -217,7 +219,7 @@ mod tests {
         assert!(
             text.contains("url = \"https://127.0.0.1:8443\"") && text.contains("insecure = true")
         );
-        (options.insecure, options.ca) = (false, Some("ca \"x\".pem".into()));
+        (options.plan.insecure, options.plan.ca) = (false, Some("ca \"x\".pem".into()));
         let text = config_of(&options, times).unwrap();
         assert!(text.contains("ca \\\"x\\\".pem\"") && !text.contains("insecure"), "{text}");
     }

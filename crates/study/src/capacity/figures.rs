@@ -2,7 +2,7 @@
 
 use tidegate_report::{Figure, Line, Palette, Scale, round_step};
 
-use super::analysis::{Law, follows};
+use super::analysis::follows;
 use super::beyond::compared;
 use super::step::Step;
 use super::{Report, words};
@@ -134,7 +134,7 @@ fn response(report: &Report) -> Figure {
 
 /// Throughput over sessions in progress, with the law; `None` without a fit.
 fn law(report: &Report) -> Option<Figure> {
-    let Law::Fitted { fit, .. } = &report.analysis.law else { return None };
+    let fit = report.analysis.law.as_ref().ok()?;
     let steps = report.steps.iter().filter(|step| step.is_sound());
     let mut measured: Vec<(f64, f64)> =
         steps.map(|step| (step.in_flight, step.completed_per_s)).collect();

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tidegate_lab::{Error, Result};
 use tidegate_load::outcome::Name;
-use tidegate_load::{Arrivals, Plan, RunStage, Stop, Summary};
+use tidegate_load::{Arrivals, Plan, RunStage, Summary};
 
 use super::completions::{Arrived, Expected, durations, expected, mean};
 use super::host_use::{HostUse, Observation, Processes};
@@ -34,7 +34,6 @@ pub(super) struct Measuring<'a> {
     pub(super) options: &'a Options,
     pub(super) folder: &'a Folder,
     pub(super) site: Option<&'a Processes>,
-    pub(super) stop: &'a Stop,
     pub(super) began: Instant,
     /// Steps so far: each has its own files and seed.
     pub(super) number: usize,
@@ -69,7 +68,7 @@ impl Measuring<'_> {
         if totals.requests_ok == 0 || totals.requests_failed as f64 > FAILED * all as f64 {
             return Err(Error::Process(self.misfit(&summary, lost)));
         }
-        let requests = self.options.scenario.session_length().mean_requests.max(1.0);
+        let requests = self.options.plan.scenario.session_length().mean_requests.max(1.0);
         let response_s = (summary.response.mean_ms / 1000.0).max(1e-5);
         Ok(Look { response_s, service_ms: service_ms(&summary), requests })
     }
@@ -97,18 +96,18 @@ impl Measuring<'_> {
         let seen = if seen.is_empty() { format!("{lost} sessions lost") } else { seen.join("; ") };
         let never_began = totals.requests_ok == 0 && totals.refused > 0 && totals.admitted == 0;
         let remedy = match self.options.one_page {
-            _ if never_began && self.options.target.starts_with("https") => {
+            _ if never_began && self.options.plan.target.starts_with("https") => {
                 "it may not use TLS on this port (try http:// or another port), or refuse this machine"
                     .to_owned()
             }
-            true => format!("look at it with `tidegate load {} -n 1`", self.options.target),
+            true => format!("look at it with `tidegate load {} -n 1`", self.options.plan.target),
             false => format!(
                 "check the scenario with `tidegate load {} --target {} -n 1`, and whether it is for this site",
-                self.options.scenario.name(),
-                self.options.target
+                self.options.plan.scenario.name(),
+                self.options.plan.target
             ),
         };
-        format!("{} {what} ({seen}); {remedy}", self.options.target)
+        format!("{} {what} ({seen}); {remedy}", self.options.plan.target)
     }
 
     /// A step at a rate before the site.
@@ -116,8 +115,8 @@ impl Measuring<'_> {
     /// # Errors
     /// The run fails or is interrupted.
     pub(super) fn step(&mut self, phase: Phase, rate: f64, times: Times) -> Result<Step> {
-        let (target, insecure) = (self.options.target.clone(), self.options.insecure);
-        self.step_at(&target, insecure, phase, rate, times)
+        let Plan { target, insecure, .. } = &self.options.plan;
+        self.step_at(target, *insecure, phase, rate, times)
     }
 
     /// A step before another service, such as the gate.
@@ -137,7 +136,7 @@ impl Measuring<'_> {
         }
         self.number += 1;
         let mut plan = self.plan(target, insecure);
-        if target != self.options.target {
+        if target != self.options.plan.target {
             plan.resolve.clear();
         }
         plan.seed = plan.seed.wrapping_add(self.number as u64);
@@ -200,7 +199,8 @@ impl Measuring<'_> {
     /// become slower does not.
     fn expected(&self, summary: &Summary, times: Times) -> Expected {
         let response_s = early_response_s(summary).unwrap_or(times.response_s);
-        let sessions = durations(self.options.scenario.drawn_sessions(), times.scale, response_s);
+        let sessions =
+            durations(self.options.plan.scenario.drawn_sessions(), times.scale, response_s);
         let window = (summary.warm_up_s, summary.warm_up_s + summary.measured_s);
         expected(&arrivals(summary), window, &sessions)
     }
@@ -266,7 +266,7 @@ impl Measuring<'_> {
     /// # Errors
     /// The operator has interrupted the study.
     pub(super) fn check_stop(&self) -> Result<()> {
-        match self.stop.is_stopped() {
+        match self.options.plan.stop.is_stopped() {
             true => {
                 Err(Error::Process("interrupted: the study has no result; run it again".to_owned()))
             }
@@ -276,7 +276,7 @@ impl Measuring<'_> {
 
     /// One customer at a time, who hardly thinks.
     fn alone(&self) -> Plan {
-        let mut plan = self.plan(&self.options.target, self.options.insecure);
+        let mut plan = self.options.plan.clone();
         plan.arrivals = Some(Arrivals::closed(1));
         let think = plan.scenario.session_duration().as_secs_f64();
         plan.time_scale = (0.5 / think.max(0.5)).max(0.002);
@@ -286,14 +286,9 @@ impl Measuring<'_> {
     }
 
     fn plan(&self, target: &str, insecure: bool) -> Plan {
-        let options = self.options;
-        let mut plan = Plan::new(options.scenario.clone(), target);
-        plan.resolve.clone_from(&options.resolve);
-        (plan.insecure, plan.ca) = (insecure, if insecure { None } else { options.ca.clone() });
-        (plan.cores, plan.threads) = (options.driver_cores.clone(), options.threads);
-        (plan.customers, plan.seed) = (options.customers, options.seed);
-        plan.attack_remote = options.mine;
-        plan.stop = self.stop.clone();
+        let mut plan = self.options.plan.clone();
+        (plan.target, plan.insecure) = (target.to_owned(), insecure);
+        plan.ca = plan.ca.filter(|_| !insecure);
         plan
     }
 }

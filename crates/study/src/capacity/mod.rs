@@ -28,9 +28,8 @@ use std::time::{Duration, Instant};
 
 use tidegate_host::sockets::Endpoint;
 use tidegate_host::{Files, Provenance, is_own_address};
-use tidegate_load::Stop;
 
-pub use analysis::{Analysis, Knee, Law};
+pub use analysis::{Analysis, Knee};
 pub use beyond::{Compared, Window, compared};
 pub use bottleneck::{Bottleneck, Resource};
 pub use columns::line;
@@ -90,7 +89,6 @@ pub struct Report {
 pub fn study(
     options: &Options,
     provenance: Provenance,
-    stop: &Stop,
     show: &mut dyn FnMut(Event),
 ) -> Result<Report> {
     let addresses = options.addresses()?;
@@ -104,7 +102,6 @@ pub fn study(
         options,
         folder: &folder,
         site: processes.as_ref(),
-        stop,
         began: Instant::now(),
         number: 0,
         overloaded: false,
@@ -176,19 +173,18 @@ fn site(
 ) -> Result<Option<Processes>> {
     let found = endpoint.and_then(|endpoint| Processes::find(endpoint, &options.processes));
     let given = options.processes.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-    match (&found, !given.is_empty(), endpoint) {
-        (Some(site), _, _) => show(Event::Note(format!("site: {}", site.in_words()))),
-        (None, true, None) => {
-            return Err(Error::Operator(format!(
-                "--process {given}: the site does not run on this machine; leave the flag out"
-            )));
+    let refused = |why: &str| Err(Error::Operator(format!("--process {given}: {why}")));
+    match (&found, endpoint) {
+        (Some(site), _) => show(Event::Note(format!("site: {}", site.in_words()))),
+        (None, None) if !given.is_empty() => {
+            return refused("the site does not run on this machine; leave the flag out");
         }
-        (None, true, Some(_)) => {
-            return Err(Error::Operator(format!(
-                "--process {given}: there is no such process, or not every one; find them with `ss -ltnp`"
-            )));
+        (None, Some(_)) if !given.is_empty() => {
+            return refused(
+                "there is no such process, or not every one; find them with `ss -ltnp`",
+            );
         }
-        (None, false, Some(_)) => {
+        (None, Some(_)) => {
             // The site of a test is this process.
             let own = tidegate_host::processes::name(&Files::new("/"), std::process::id());
             let own = own.unwrap_or_default();
@@ -196,7 +192,7 @@ fn site(
                 "no process other than this one ({own}) is seen to listen there: the site is seen from outside only; name it with --process PID"
             )));
         }
-        (None, false, None) => {}
+        (None, None) => {}
     }
     Ok(found)
 }
@@ -240,7 +236,7 @@ fn climb(
 ) -> Result<(Vec<Step>, Staircase)> {
     let options = measuring.options;
     let mut staircase =
-        Staircase::new(first, options.max_rate, options.thoroughness(), options.seed);
+        Staircase::new(first, options.max_rate, options.thoroughness(), options.plan.seed);
     let mut steps = Vec::new();
     let then = beyond::windows(options);
     while let Some((phase, rate)) = staircase.next() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tidegate_host::is_own_address;
 use tidegate_lab::{Error, Result};
-use tidegate_load::{Resolve, Scenario, addresses_of};
+use tidegate_load::{Plan, addresses_of};
 
 use super::completions::{durations, half_difference, mean, p99};
 use super::staircase::Thoroughness;
@@ -15,10 +15,10 @@ use super::step::Limit;
 /// What is studied, and how.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The site: `https://host[:port]`, or `http://`.
-    pub target: String,
-    /// What customers do there.
-    pub scenario: Scenario,
+    /// The load of a step, but for its rate and times: the site, what customers do there, the
+    /// threads and the seed. The operator says with `attack_remote` that a site which is not on
+    /// this machine is theirs.
+    pub plan: Plan,
     /// The scenario is one page, as of a URL alone: sessions are visits of it.
     pub one_page: bool,
     /// The response times that count as served.
@@ -31,28 +31,12 @@ pub struct Options {
     pub gate: bool,
     /// Folder of the results.
     pub out: PathBuf,
-    /// The operator says that a site which is not on this machine is theirs.
-    pub mine: bool,
     /// The site's processes; empty for those that listen at the target's address.
     pub processes: Vec<u32>,
-    /// Addresses of the target in place of those of its name.
-    pub resolve: Vec<Resolve>,
-    /// Accepts any certificate of the site.
-    pub insecure: bool,
-    /// Authorities to trust in place of the system's.
-    pub ca: Option<PathBuf>,
-    /// Processors of the load generator; empty for any.
-    pub driver_cores: Vec<usize>,
-    /// Threads of the load generator where `driver_cores` is empty.
-    pub threads: usize,
     /// Factor on think times; `None`: 1, or less where sessions are too long for the time.
     pub time_scale: Option<f64>,
     /// Measured time of a step; `None`: by the length of sessions.
     pub step: Option<Duration>,
-    /// Customer accounts that the scenario draws from; `None`: the scenario's.
-    pub customers: Option<u64>,
-    /// Seed of every random choice.
-    pub seed: u64,
 }
 
 /// Least factor on think times.
@@ -95,12 +79,12 @@ impl Times {
 impl Options {
     /// Think time of a session in reality, in seconds.
     pub(super) fn think_s(&self) -> f64 {
-        self.scenario.session_duration().as_secs_f64()
+        self.plan.scenario.session_duration().as_secs_f64()
     }
 
     /// The site's URL without a slash at its end.
     pub(super) fn site(&self) -> &str {
-        self.target.trim_end_matches('/')
+        self.plan.target.trim_end_matches('/')
     }
 
     /// How thorough the staircase is.
@@ -117,7 +101,7 @@ impl Options {
         let thoroughness = self.thoroughness();
         let budget = thoroughness.longest[usize::from(self.gate)].as_secs_f64();
         let longest = budget / thoroughness.steps() as f64;
-        let drawn = self.scenario.drawn_sessions();
+        let drawn = self.plan.scenario.drawn_sessions();
         let (think, busy) = (durations(drawn, 1.0, 0.0), durations(drawn, 0.0, response_s));
         let whole = |of: &[f64]| p99(of) + 2.0 * mean(of);
         let fits = ((longest - whole(&busy)).max(0.1) / whole(&think).max(1e-9)).min(1.0);
@@ -152,16 +136,17 @@ impl Options {
     /// [`Error::Operator`]: the target is no URL, or not on this machine and not said to be the
     /// operator's; [`Error::Process`]: its name does not resolve.
     pub(super) fn addresses(&self) -> Result<Vec<SocketAddr>> {
-        let addresses = addresses_of(&self.target, &self.resolve).map_err(of_load)?;
+        let Plan { target, scenario, resolve, .. } = &self.plan;
+        let addresses = addresses_of(target, resolve).map_err(of_load)?;
         let mut all: Vec<(&str, SocketAddr)> =
-            addresses.iter().map(|address| (self.target.as_str(), *address)).collect();
-        for host in self.scenario.hosts() {
-            let of_host = addresses_of(host.url(), &self.resolve).map_err(of_load)?;
+            addresses.iter().map(|address| (target.as_str(), *address)).collect();
+        for host in scenario.hosts() {
+            let of_host = addresses_of(host.url(), resolve).map_err(of_load)?;
             all.extend(of_host.into_iter().map(|address| (host.url(), address)));
         }
         let foreign = all.into_iter().find(|(_, address)| !is_own_address(address.ip()));
         match foreign {
-            Some((url, address)) if !self.mine => Err(Error::Operator(format!(
+            Some((url, address)) if !self.plan.attack_remote => Err(Error::Operator(format!(
                 "{url}: {address} is not this machine, and the study loads it beyond what it can carry; if the site is yours, and its users can do without it meanwhile, add --yes-this-is-mine"
             ))),
             _ => Ok(addresses),
@@ -180,31 +165,33 @@ pub(super) fn of_load(error: tidegate_load::Error) -> Error {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use tidegate_load::PageRequest;
+    use tidegate_load::{PageRequest, Scenario};
 
     pub(in crate::capacity) fn options(target: &str) -> Options {
         let (scenario, target) = Scenario::one_page(target, &PageRequest::default());
         Options {
-            target,
-            scenario,
+            plan: Plan { insecure: true, ..Plan::new(scenario, &target) },
             one_page: true,
             limit: Limit { ms: 500.0, percentile: 95 },
             max_rate: 1000.0,
             quick: true,
             gate: false,
             out: "out".into(),
-            mine: false,
             processes: Vec::new(),
-            resolve: Vec::new(),
-            insecure: true,
-            ca: None,
-            driver_cores: Vec::new(),
-            threads: 1,
             time_scale: None,
             step: None,
-            customers: None,
-            seed: 1,
         }
+    }
+
+    /// The same of sessions of so many pages, with a think time before each but the first.
+    pub(in crate::capacity) fn of_pages(name: &str, pages: usize, think: &str) -> Options {
+        let mut options = options("https://127.0.0.1/");
+        let steps = vec!["\"Page\""; pages].join(", ");
+        let text = format!(
+            "[session]\nsteps = [{steps}]\nthink = \"{think}\"\n[pages]\nPage = {{ path = \"/\" }}\n"
+        );
+        options.plan.scenario = Scenario::from_toml(&text, &format!("{name}.toml")).unwrap();
+        options
     }
 
     #[test]
@@ -213,7 +200,7 @@ pub(super) mod tests {
         let error = options.addresses().unwrap_err();
         assert_eq!(error.exit_code(), 2);
         assert!(error.to_string().contains("--yes-this-is-mine"), "{error}");
-        options.mine = true;
+        options.plan.attack_remote = true;
         assert_eq!(options.addresses().unwrap(), ["192.0.2.1:443".parse().unwrap()]);
     }
 
@@ -222,10 +209,10 @@ pub(super) mod tests {
         let mut options = options("https://127.0.0.1:1/");
         let text = "[session]\nsteps = [\"A\"]\n[pages]\nA = { path = \"/\" }\n\
                     [hosts]\nsso = { url = \"https://192.0.2.1\" }\n";
-        options.scenario = Scenario::from_toml(text, "shop.toml").unwrap();
+        options.plan.scenario = Scenario::from_toml(text, "shop.toml").unwrap();
         let error = options.addresses().unwrap_err().to_string();
         assert!(error.contains("https://192.0.2.1: 192.0.2.1:443 is not this machine"), "{error}");
-        options.mine = true;
+        options.plan.attack_remote = true;
         assert_eq!(options.addresses().unwrap().len(), 1);
     }
 
@@ -234,22 +221,9 @@ pub(super) mod tests {
         assert!(options("https://127.0.0.9:1/").addresses().is_ok());
     }
 
-    /// Sessions of so many pages, with a think time of `think` before each but the first.
-    pub(in crate::capacity) fn pages(pages: usize, think: &str) -> Scenario {
-        named_pages("pages", pages, think)
-    }
-
-    pub(in crate::capacity) fn named_pages(name: &str, pages: usize, think: &str) -> Scenario {
-        let steps = vec!["\"Page\""; pages].join(", ");
-        let text = format!(
-            "[session]\nsteps = [{steps}]\nthink = \"{think}\"\n[pages]\nPage = {{ path = \"/\" }}\n"
-        );
-        Scenario::from_toml(&text, &format!("{name}.toml")).unwrap()
-    }
-
     #[test]
     fn a_step_warms_up_until_nearly_all_sessions_are_over() {
-        let five = Options { scenario: pages(5, "1s"), ..options("x") };
+        let five = of_pages("x", 5, "1s");
         let times = five.times(0.02).unwrap();
         // Erlang with four stages of 1 s: 99 % within 10.05 s; the responses take 0.1 s.
         assert!((times.warm_up.as_secs_f64() - 10.15).abs() < 0.5, "{times:?}");
@@ -262,7 +236,7 @@ pub(super) mod tests {
 
     #[test]
     fn windows_are_longer_where_chance_would_hide_a_fault() {
-        let five = Options { scenario: pages(5, "1s"), quick: false, ..options("x") };
+        let five = Options { quick: false, ..of_pages("x", 5, "1s") };
         let times = five.times(0.02).unwrap();
         assert_eq!(times.window(1000.0, 20.0), times.measure);
         let slow = times.window(2.0, 20.0);
@@ -273,7 +247,7 @@ pub(super) mod tests {
 
     #[test]
     fn long_sessions_are_shortened_to_the_time_and_short_ones_are_not() {
-        let long = Options { scenario: pages(13, "7s"), ..options("https://127.0.0.1/") };
+        let long = of_pages("x", 13, "7s");
         let shop = long.times(0.01).unwrap();
         assert!(shop.scale < 0.2, "{shop:?}");
         let steps = long.thoroughness().steps() as f64;
@@ -294,11 +268,9 @@ pub(super) mod tests {
 
     #[test]
     fn a_scale_that_does_not_fit_is_refused_with_one_that_does() {
-        let options = Options { time_scale: Some(1.0), ..options("https://127.0.0.1/") };
-        let long = Options { scenario: pages(13, "7s"), ..options.clone() };
-        let error = long.times(0.01).unwrap_err();
+        let scaled = |it: Options| Options { time_scale: Some(1.0), ..it };
+        let error = scaled(of_pages("x", 13, "7s")).times(0.01).unwrap_err();
         assert!(error.to_string().contains("give at most 0."), "{error}");
-        let short = Options { scenario: pages(2, "1s"), ..options };
-        assert!(short.times(0.1).is_ok());
+        assert!(scaled(of_pages("x", 2, "1s")).times(0.1).is_ok());
     }
 }

@@ -6,7 +6,6 @@ use tidegate_host::Machine;
 use tidegate_report::number::{number, time};
 use tidegate_report::{Cell, Figure, HeadAndCell, Page, Palette, Table};
 
-use super::analysis::Law;
 use super::beyond::{BASELINE, compared};
 use super::bottleneck::Resource;
 use super::figures::FIRST;
@@ -24,7 +23,7 @@ pub(super) fn page(report: &Report, drawn: &[Figure], palette: &Palette) -> Stri
     let observed = steps.iter().any(|step| step.host.is_some());
     let mut page = Page::new(format!("Capacity of {}", options.site()))
         .style(palette.style())
-        .kicker(html! { "Capacity of " span.address { (options.site()) } " · scenario " (options.scenario.name()) @if options.quick { " · short study, rough figures" } })
+        .kicker(html! { "Capacity of " span.address { (options.site()) } " · scenario " (options.plan.scenario.name()) @if options.quick { " · short study, rough figures" } })
         .headline(&words::headline(report), html! { (words::lead(report)) })
         .cards(cards(report))
         .figure(&html! { @for it in first { (it.on_page()) } })
@@ -96,7 +95,7 @@ fn cards(report: &Report) -> Vec<(String, String)> {
 
 /// The coefficients of the law; nothing without a fit.
 fn law(report: &Report) -> Markup {
-    let Law::Fitted { fit, .. } = &report.analysis.law else { return html! {} };
+    let Ok(fit) = &report.analysis.law else { return html! {} };
     let heads = ["X(N) = λN / (1 + α(N − 1) + βN(N − 1))", "coefficient", "95 % of the draws"];
     let mut table = Table::new(heads).class("facts");
     let mut row = |name: &str, meaning: &str, it: Coefficient| {
@@ -197,7 +196,7 @@ pub(super) mod tests {
     use super::super::figures::{all, palette};
     use super::super::measure::Look;
     use super::super::options::Times;
-    use super::super::options::tests::{named_pages, options};
+    use super::super::options::tests::of_pages;
     use super::super::staircase::End;
     use super::super::step::tests::{LIMIT, step};
     use super::*;
@@ -219,9 +218,9 @@ pub(super) mod tests {
         .collect();
         let carried = Interval { value: 100.0, low: 95.0, high: 105.0 };
         let analysis = analyse(&steps, End::Found, Some(carried), LIMIT, (0.0, 1.0), 10.0);
-        let mut options = options("https://shop.example");
         // Four think times of 2.5 s.
-        (options.scenario, options.one_page) = (named_pages("shop <b>", 5, "2.5s"), false);
+        let mut options = of_pages("shop <b>", 5, "2.5s");
+        (options.plan.target, options.one_page) = ("https://shop.example".into(), false);
         let times = Times {
             scale: 0.5,
             warm_up: Duration::from_secs(5),
@@ -278,7 +277,7 @@ pub(super) mod tests {
     #[test]
     fn a_page_without_gate_or_law_leaves_them_out() {
         let mut report = report(false);
-        report.analysis.law = Law::None("too few".into());
+        report.analysis.law = Err("too few".into());
         let html = html(&report);
         assert!(!html.contains("with the gate") && html.contains("could not be fitted: too few"));
     }

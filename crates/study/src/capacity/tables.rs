@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::analysis::{EXPLAINED, Law, follows};
+use super::analysis::{EXPLAINED, follows};
 use super::beyond::compared;
 use super::kept::{KEPT, kept, undecided_because, verdict};
 use super::staircase::End;
@@ -56,7 +56,7 @@ fn result(report: &Report) -> Row {
     let analysis = &report.analysis;
     flat(&json!({
         "target": report.options.site(),
-        "scenario": report.options.scenario.name(),
+        "scenario": report.options.plan.scenario.name(),
         "limit": report.options.limit,
         "end": analysis.end,
         "carried_per_s": analysis.carried_per_s,
@@ -75,14 +75,9 @@ fn result(report: &Report) -> Row {
 }
 
 fn law(report: &Report) -> Option<Row> {
-    match &report.analysis.law {
-        Law::Fitted { fit, unsettled } => {
-            let mut row = flat(fit);
-            row.insert("unsettled_steps".into(), json!(unsettled));
-            Some(row)
-        }
-        Law::None(_) => None,
-    }
+    let mut row = flat(report.analysis.law.as_ref().ok()?);
+    row.insert("unsettled_steps".into(), json!(report.analysis.unsettled));
+    Some(row)
 }
 
 fn claims(report: &Report) -> Vec<Claim> {
@@ -108,25 +103,22 @@ fn claims(report: &Report) -> Vec<Claim> {
         found,
         json!({ "end": analysis.end, "carried_per_s": analysis.carried_per_s }),
     )];
-    let physical = match &analysis.law {
-        Law::Fitted { fit, .. } if follows(fit) => Verdict::Holds,
-        Law::Fitted { .. } => Verdict::DoesNotHold,
-        Law::None(_) => Verdict::Undecided,
+    let (physical, of_law) = match &analysis.law {
+        Ok(fit) => (
+            Verdict::exactly(follows(fit)),
+            json!({
+                "r_squared": fit.r_squared,
+                "at_least": EXPLAINED,
+                "warnings": fit.unphysical,
+            }),
+        ),
+        Err(why) => (Verdict::Undecided, json!({ "undecided_because": why })),
     };
     claims.push(claim(
         "law-is-physical",
         "Throughput over customers at a time follows the Universal Scalability Law.".into(),
         physical,
-        match &analysis.law {
-            Law::Fitted { fit, .. } => {
-                json!({
-                    "r_squared": fit.r_squared,
-                    "at_least": EXPLAINED,
-                    "warnings": fit.unphysical,
-                })
-            }
-            Law::None(why) => json!({ "undecided_because": why }),
-        },
+        of_law,
     ));
     if let (Some(carried), false) = (analysis.carried_per_s, report.windows.is_empty()) {
         let loads = kept(&report.windows, carried.value);
@@ -209,11 +201,11 @@ mod tests {
             (0.89, Vec::new(), Verdict::DoesNotHold),
             (0.95, vec![Unphysical::NegativeContention], Verdict::DoesNotHold),
         ] {
-            let Law::Fitted { fit, .. } = &mut report.analysis.law else { panic!("a law") };
+            let fit = report.analysis.law.as_mut().unwrap();
             (fit.r_squared, fit.unphysical) = (r_squared, unphysical);
             assert_eq!(claims(&report)[1].verdict, expected, "{r_squared}");
         }
-        report.analysis.law = Law::None("too few".into());
+        report.analysis.law = Err("too few".into());
         let claim = &claims(&report)[1];
         assert_eq!(
             (claim.verdict, &claim.evidence["undecided_because"]),

@@ -12,7 +12,7 @@ use super::bottleneck::Resource;
 use super::completions::{Arrived, durations, expected};
 use super::first_rate;
 use super::host_use::HostUse;
-use super::options::tests::{options, pages};
+use super::options::tests::of_pages;
 use super::options::{Options, Times};
 use super::staircase::{End, Staircase};
 use super::step::tests::step;
@@ -60,7 +60,7 @@ impl Running {
 
     /// Measures a step as the load generator does.
     fn step(&mut self, options: &Options, times: Times, (phase, rate): (Phase, f64)) -> Step {
-        let drawn = options.scenario.drawn_sessions();
+        let drawn = options.plan.scenario.drawn_sessions();
         let (begin, length) = (times.warm_up.as_secs_f64(), times.window(rate, 20.0).as_secs_f64());
         let (end, half) = (begin + length, begin + length / 2.0);
         let mut arrivals: Vec<Arrived> = (0..end.ceil() as u32)
@@ -168,7 +168,7 @@ fn overlap(it: &Arrived, begin: f64, end: f64) -> f64 {
 fn study(site: Site, options: &Options, seed: u64) -> (Analysis, Vec<Step>) {
     let times = options.times(site.service_s).unwrap();
     let mut running = Running { site, answered: 0, at_s: 0.0, random: seed };
-    let requests = options.scenario.session_length().mean_requests;
+    let requests = options.plan.scenario.session_length().mean_requests;
     let first = first_rate(requests * site.service_s, times);
     let mut staircase = Staircase::new(first, options.max_rate, options.thoroughness(), seed);
     let mut steps = Vec::new();
@@ -183,13 +183,9 @@ fn study(site: Site, options: &Options, seed: u64) -> (Analysis, Vec<Step>) {
     (analyse(&steps, end, staircase.carried(), options.limit, scales, alone_ms), steps)
 }
 
-fn crowd(pages_each: usize, think: &str, limit_ms: f64) -> Options {
-    Options {
-        scenario: pages(pages_each, think),
-        limit: Limit { ms: limit_ms, percentile: 95 },
-        max_rate: 20_000.0,
-        ..options("http://127.0.0.1/")
-    }
+fn crowd(pages: usize, think: &str, limit_ms: f64) -> Options {
+    let limit = Limit { ms: limit_ms, percentile: 95 };
+    Options { limit, max_rate: 20_000.0, ..of_pages("x", pages, think) }
 }
 
 fn carried(analysis: &Analysis) -> f64 {

@@ -1,6 +1,6 @@
 //! What was found, in sentences.
 
-use super::analysis::{EXPLAINED, Law, follows};
+use super::analysis::{EXPLAINED, follows};
 use super::beyond::compared;
 use super::kept::{KEPT, Kept, kept, undecided_because, verdict};
 use super::staircase::End;
@@ -228,9 +228,11 @@ pub(super) fn bound(it: &Compared) -> String {
 
 /// What the law says, in sentences.
 pub(super) fn law(report: &Report) -> Vec<String> {
-    let Law::Fitted { fit, unsettled } = &report.analysis.law else {
-        let Law::None(why) = &report.analysis.law else { return Vec::new() };
-        return vec![format!("The Universal Scalability Law could not be fitted: {why}.")];
+    let fit = match &report.analysis.law {
+        Ok(fit) => fit,
+        Err(why) => {
+            return vec![format!("The Universal Scalability Law could not be fitted: {why}.")];
+        }
     };
     let mut text = Vec::new();
     text.push(match follows(fit) {
@@ -263,10 +265,11 @@ pub(super) fn law(report: &Report) -> Vec<String> {
             100.0 * fit.r_squared.max(0.0)
         ));
     }
-    if *unsettled > 0 {
+    let unsettled = report.analysis.unsettled;
+    if unsettled > 0 {
         text.push(format!(
             "{unsettled} {} left out, in which customers accumulated faster than they left.",
-            if *unsettled == 1 { "step is" } else { "steps are" }
+            if unsettled == 1 { "step is" } else { "steps are" }
         ));
     }
     text
@@ -389,11 +392,11 @@ mod tests {
     #[test]
     fn the_words_on_the_law_are_those_of_the_verdict() {
         let mut report = report(false);
-        let Law::Fitted { fit, .. } = &mut report.analysis.law else { panic!("a law") };
+        let fit = report.analysis.law.as_mut().unwrap();
         fit.unphysical.clear();
         fit.r_squared = 0.95;
         assert!(law(&report)[0].starts_with("Throughput follows the Universal Scalability Law"));
-        let Law::Fitted { fit, .. } = &mut report.analysis.law else { panic!("a law") };
+        let fit = report.analysis.law.as_mut().unwrap();
         fit.r_squared = 0.89;
         let told = law(&report);
         assert!(told[0].contains("does not follow"), "{told:?}");
@@ -403,7 +406,7 @@ mod tests {
     #[test]
     fn a_law_that_a_step_contradicts_is_not_read_beyond_its_steps() {
         let mut report = report(false);
-        let Law::Fitted { fit, .. } = &mut report.analysis.law else { panic!("a law") };
+        let fit = report.analysis.law.as_mut().unwrap();
         fit.unphysical.clear();
         (fit.r_squared, fit.peak, fit.peak_at) = (0.99, Some(180.0), Some(7.4));
         report.analysis.peak_per_s = 185.0;
