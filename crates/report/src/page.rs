@@ -75,16 +75,14 @@ impl Page {
         } } })
     }
 
-    /// Terms and what they stand for.
-    pub fn definitions<'t>(self, terms: impl IntoIterator<Item = (&'t str, Markup)>) -> Self {
-        self.raw(html! { dl.how { @for (term, text) in terms { dt { (term) } dd { (text) } } } })
+    /// Terms (`dt`) and what they stand for (`dd`).
+    pub fn definitions(self, terms: Markup) -> Self {
+        self.raw(html! { dl.how { (terms) } })
     }
 
-    /// Sections side by side, each with its heading and paragraphs.
-    pub fn columns<'t>(self, sections: impl IntoIterator<Item = (&'t str, Markup)>) -> Self {
-        self.raw(html! { div.columns { @for (heading, text) in sections {
-            section { h2 { (heading) } (text) }
-        } } })
+    /// Sections side by side.
+    pub fn columns(self, sections: impl IntoIterator<Item = Markup>) -> Self {
+        self.raw(html! { div.columns { @for section in sections { section { (section) } } } })
     }
 
     /// A list of sentences.
@@ -155,11 +153,11 @@ mod tests {
             .notes(&["a <note>".into()])
             .cards([])
             .cards([("1/s".into(), "a <card>".into())])
-            .columns([("<left>", html! { p { "left" } })])
+            .columns([html! { "left" }, html! { "right" }])
             .heading("first")
             .table(&table)
             .list(["a <sentence>"])
-            .definitions([("a <term>", html! { b { "means" } })])
+            .definitions(html! { dt { "a <term>" } dd { "means" } })
             .html();
         let order = [
             "<title>a &lt;title&gt;</title>",
@@ -167,11 +165,11 @@ mod tests {
             "<h1>a &lt;headline&gt;</h1><p class=\"lead\">what it <em>means</em></p>",
             "<p class=\"note\">a &lt;note&gt;</p>",
             "<div class=\"cards key\"><div class=\"card\"><b>1/s</b><span>a &lt;card&gt;</span></div></div>",
-            "<section><h2>&lt;left&gt;</h2><p>left</p></section>",
+            "<section>left</section><section>right</section>",
             "<h2>first</h2>",
             "<td>&lt;1&gt;</td>",
             "<ul><li>a &lt;sentence&gt;</li></ul>",
-            "<dl class=\"how\"><dt>a &lt;term&gt;</dt><dd><b>means</b></dd></dl>",
+            "<dl class=\"how\"><dt>a &lt;term&gt;</dt><dd>means</dd></dl>",
         ];
         let places = order.map(|part| page.find(part).unwrap_or_else(|| panic!("{part}: {page}")));
         assert!(places.is_sorted(), "{places:?}");

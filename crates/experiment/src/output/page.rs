@@ -5,7 +5,7 @@ mod scalability;
 mod tables;
 mod words;
 
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 use tidegate_report::Palette;
 
 use crate::analysis::figures::Drawn;
@@ -29,35 +29,34 @@ pub(super) struct Page<'a> {
 impl Page<'_> {
     /// The whole page.
     pub(super) fn html(&self) -> String {
-        let style = self.palette.style() + STYLE;
-        let content = html! {
-            style { (PreEscaped(style)) }
-            p.kicker { "Study " (self.experiment.name) @if self.summary.quick { " · quick run, its figures are rough" } }
-            h1 { (words::headline(self)) }
-            p.lead { (words::lead(self)) }
-            @for note in self.notes { p.note { (note) } }
-            (words::cards(self))
-            @if !self.summary.claims.is_empty() {
-                h2 { "Claims" }
-                (claims::table(self))
-            }
-            @if !self.drawn.is_empty() {
-                h2 { "Figures" }
-                div.charts { @for drawn in self.drawn { (drawn.on_page()) } }
-                p.soft { "Each point and bar is the mean over the rounds. The figures are in " code { "figures/" } " as SVG and PNG." }
-            }
-            (tables::all(self))
-            h2 { "How it was measured" }
-            (self.how())
-        };
-        tidegate_report::page(&format!("Tidegate study: {}", self.experiment.name), &content)
+        let name = &self.experiment.name;
+        tidegate_report::Page::new(format!("Tidegate study: {name}"))
+            .style(self.palette.style() + STYLE)
+            .kicker(html! { "Study " (name) @if self.summary.quick { " · quick run, its figures are rough" } })
+            .headline(&words::headline(self), html! { (words::lead(self)) })
+            .notes(self.notes)
+            .cards(words::cards(self))
+            .raw(html! { @if !self.summary.claims.is_empty() { h2 { "Claims" } (claims::table(self)) } })
+            .raw(self.figures())
+            .raw(tables::all(self))
+            .heading("How it was measured")
+            .definitions(self.how())
+            .html()
+    }
+
+    fn figures(&self) -> Markup {
+        html! { @if !self.drawn.is_empty() {
+            h2 { "Figures" }
+            div.charts { @for drawn in self.drawn { (drawn.on_page()) } }
+            p.soft { "Each point and bar is the mean over the rounds. The figures are in " code { "figures/" } " as SVG and PNG." }
+        } }
     }
 
     fn how(&self) -> Markup {
         let windows = self.experiment.windows(self.options.quick);
         let base = &self.experiment.base;
         let machine = &self.summary.machine;
-        html! { dl.how {
+        html! {
             dt { "Experiment" } dd { (self.experiment.about) }
             dt { "Factors" } dd {
                 @if self.experiment.factors.is_empty() { "none" }
@@ -91,7 +90,7 @@ impl Page<'_> {
             dt { "Commit" } dd { (self.summary.provenance.commit) }
             dt { "Command" } dd { code { (self.summary.provenance.command) } }
             dt { "Data" } dd { code { "results.parquet" } " has a row per run, " code { "runs/" } " the requests, seconds and host readings of each, " code { "summary.json" } " the tables and claims of this page" }
-        } }
+        }
     }
 }
 

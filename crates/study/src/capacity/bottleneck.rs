@@ -53,7 +53,7 @@ pub enum Resource {
 }
 
 /// The limit with its evidence.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Bottleneck {
     /// What it is.
     pub resource: Resource,
@@ -81,44 +81,37 @@ pub fn bottleneck(
     alone_ms: f64,
 ) -> Bottleneck {
     let demand = carried.and_then(|rate| demand(steps, rate));
-    let (cpu_s, bound) = demand.map_or((None, None), |(cpu, bound)| (Some(cpu), Some(bound)));
+    let (cpu_s, bound) = demand.unzip();
     let light = steps.iter().filter(|step| step.outcome == Outcome::Carried).min_by(by_rate);
     let at = at_the_limit(steps, carried);
+    let host = at.and_then(|step| step.host.as_ref());
     let lightest = light.map_or(alone_ms, |step| step.service_ms.min(alone_ms));
     let ceiling = AtATime::of(steps, carried.unwrap_or(0.0), lightest);
     let ceiling = ceiling.filter(|_| end == End::Found);
-    let (resource, headline, mut evidence) = match end {
-        End::Driver => driver(steps),
-        End::MaxRate => (
-            Resource::NotReached,
-            "The site's limit was not reached: it carries the highest rate that was allowed."
-                .to_owned(),
-            vec!["Raise --max-rate to look further.".to_owned()],
-        ),
-        End::Found | End::NothingCarried => {
-            match at.and_then(|step| step.host.as_ref().zip(Some(step))) {
-                Some((host, step)) => of_host(host, step, ceiling, lightest),
-                None => from_outside(light, at),
-            }
+    let grown = light.zip(at).and_then(|(light, at)| longest(light, at));
+    let (resource, mut evidence) = match (end, host.zip(at)) {
+        (End::Driver, _) => (Resource::Driver, driver(steps)),
+        (End::MaxRate, _) => {
+            (Resource::NotReached, vec!["Raise --max-rate to look further.".to_owned()])
+        }
+        (End::Found | End::NothingCarried, Some((host, step))) => {
+            let (resource, mut evidence) = of_host(host, step, ceiling, lightest);
+            evidence.extend(grown);
+            (resource, evidence)
+        }
+        (End::Found | End::NothingCarried, None) => {
+            (Resource::FromOutside, from_outside(grown, light.zip(at)))
         }
     };
-    if matches!(end, End::Found | End::NothingCarried) && resource != Resource::FromOutside {
-        evidence.extend(light.zip(at).and_then(|(light, at)| longest(light, at)));
-    }
-    evidence.extend(ceiling.map(|it| {
+    evidence.extend(ceiling.map(|AtATime { count, ceiling_per_s, alone_ms }| {
+        let (ceiling, alone, count) = (number(ceiling_per_s), time(alone_ms), number(count));
         format!(
-            "Beyond the limit it answers {} requests/s, however many come. One takes {} alone, so \
-             that about {} are answered at a time.",
-            number(it.ceiling_per_s),
-            time(it.alone_ms),
-            number(it.count),
+            "Beyond the limit it answers {ceiling} requests/s, however many come. One takes {alone} alone, so that about {count} are answered at a time."
         )
     }));
-    let drift = carried.map(|rate| drift(steps, rate)).unwrap_or_default();
-    if let (Some(cpu_s), Some(bound), Some(carried)) = (cpu_s, bound, carried) {
+    if let Some(((cpu_s, bound), carried)) = demand.zip(carried) {
         evidence.push(format!(
-            "Utilisation law: a session takes {} of CPU time, so that the processors would be \
-             used up at {} sessions/s; the site carries {} ({:.0} % of that) within {limit}.",
+            "Utilisation law: a session takes {} of CPU time, so that the processors would be used up at {} sessions/s; the site carries {} ({:.0} % of that) within {limit}.",
             time(1000.0 * cpu_s),
             number(bound),
             number(carried),
@@ -127,13 +120,61 @@ pub fn bottleneck(
     }
     Bottleneck {
         resource,
-        headline,
+        headline: headline(resource, host, ceiling),
         evidence,
-        drift,
+        drift: carried.map(|rate| drift(steps, rate)).unwrap_or_default(),
         at_a_time: ceiling.map(|it| it.count),
         cpu_s_per_session: cpu_s,
         cpu_bound_per_s: bound,
     }
+}
+
+/// The limit in a sentence.
+fn headline(resource: Resource, host: Option<&HostUse>, ceiling: Option<AtATime>) -> String {
+    let text = match resource {
+        Resource::Driver => {
+            "The load generator was the limit, not the site: what the site carries beyond is not known."
+        }
+        Resource::NotReached => {
+            "The site's limit was not reached: it carries the highest rate that was allowed."
+        }
+        Resource::Processors => "The site's processors are the limit.",
+        Resource::Machine => {
+            let share = |of: fn(&HostUse) -> f64| {
+                host.map_or(0.0, |host| 100.0 * of(host) / host.machine_cpus.max(1.0))
+            };
+            return format!(
+                "The machine's processors are the limit: the site has {:.0} % of them, the load generator, which runs on it too, {:.0} %, and the rest goes to other processes.",
+                share(|host| host.cpus),
+                share(|host| host.driver_cpus),
+            );
+        }
+        Resource::OneThread => {
+            "One thread of the site is the limit: it uses a processor to itself, and the others have time left."
+        }
+        Resource::AcceptQueue => {
+            "The site takes connections too slowly from its accept queue, though its processors have time left."
+        }
+        Resource::OneAtATime => {
+            "The site answers one request at a time while its processors have time left: a lock that every request takes, or a single worker."
+        }
+        Resource::Concurrency => {
+            return format!(
+                "The site answers about {:.0} requests at a time while its processors have time left; the others wait. That is what a pool does, of workers, threads or connections to a service behind it.",
+                ceiling.map_or(0.0, |it| it.count)
+            );
+        }
+        Resource::NotProcessors => {
+            "The site waits for something other than a processor: its processors have time left, and its threads hardly waited for one. What it waits for was not measured; --process names further processes to observe, such as a database."
+        }
+        Resource::Unknown => {
+            "Which resource is the limit is not known: the site's threads waited for a processor, though neither its own processors nor those of the machine were used up on average. Repeat the study while nobody else uses the machine."
+        }
+        Resource::FromOutside => {
+            "The limit is within the site or on the way to it; from outside it cannot be told which resource."
+        }
+    };
+    text.to_owned()
 }
 
 fn by_rate(a: &&Step, b: &&Step) -> std::cmp::Ordering {
@@ -168,132 +209,82 @@ fn demand(steps: &[Step], carried: f64) -> Option<(f64, f64)> {
     (cpu > 0.0 && sessions > 0.0 && allowed > 0.0).then(|| (each, allowed / each))
 }
 
-type Found = (Resource, String, Vec<String>);
-
-fn driver(steps: &[Step]) -> Found {
+/// The evidence of a saturated load generator.
+fn driver(steps: &[Step]) -> Vec<String> {
     let saturated = steps.iter().filter(|step| !step.is_sound()).max_by(by_rate);
     let because = saturated.map(|step| step.driver_saturated_because.join("; "));
-    (
-        Resource::Driver,
-        "The load generator was the limit, not the site: what the site carries beyond is not known."
+    vec![
+        format!("The load generator was saturated: {}.", because.unwrap_or_default()),
+        "Give it more or other processors (--driver-cores, --threads), or run it on another machine."
             .to_owned(),
-        vec![
-            format!("The load generator was saturated: {}.", because.unwrap_or_default()),
-            "Give it more or other processors (--driver-cores, --threads), or run it on another \
-             machine."
-                .to_owned(),
-        ],
-    )
+    ]
 }
 
-fn of_host(host: &HostUse, step: &Step, ceiling: Option<AtATime>, alone_ms: f64) -> Found {
-    let at = format!("At {} sessions/s", number(step.offered_per_s));
-    let used = format!(
-        "{at} the site used {:.2} of the {:.0} {} that it may use{}, its busiest thread {:.2}.",
-        host.cpus,
-        host.allowed_cpus,
-        processors(host.allowed_cpus),
-        match host.processes.first() {
-            Some(first) if host.processes.len() > 1 => {
-                format!(
-                    " ({} processes; {} alone {:.2})",
-                    host.processes.len(),
-                    first.name,
-                    first.cpus
-                )
-            }
-            _ => String::new(),
-        },
-        host.busiest_thread,
-    );
-    let machine = host.machine_busy.map(|busy| {
+/// The resource that is used up first on the site's machine, with what was measured there.
+fn of_host(
+    host: &HostUse,
+    step: &Step,
+    ceiling: Option<AtATime>,
+    alone_ms: f64,
+) -> (Resource, Vec<String>) {
+    let HostUse { cpus, allowed_cpus, busiest_thread, waiting_threads, driver_cpus, .. } = *host;
+    let HostUse { machine_busy, machine_cpus, accept_queue, accept_overflows, .. } = *host;
+    // By Little's law, of the threads that are ready and wait.
+    let waited_ms = 1000.0 * waiting_threads / step.requests_per_s.max(1e-9);
+    // Others may use the machine for a part of the time only: the average of its use does not
+    // show whether the site had a processor when it wanted one, but the wait of its threads does.
+    let had_to_wait = waited_ms >= WAITS * alone_ms;
+    let machine_full = machine_busy.is_some_and(|busy| busy >= USED_UP * machine_cpus);
+    let resource = if cpus >= USED_UP * allowed_cpus {
+        Resource::Processors
+    } else if machine_full && had_to_wait {
+        Resource::Machine
+    } else if busiest_thread >= USED_UP {
+        Resource::OneThread
+    } else if had_to_wait {
+        Resource::Unknown
+    } else if let Some(it) = ceiling {
+        if it.is_one() { Resource::OneAtATime } else { Resource::Concurrency }
+    } else if accept_queue >= QUEUED || (accept_overflows > 0 && accept_queue > 0) {
+        Resource::AcceptQueue
+    } else {
+        Resource::NotProcessors
+    };
+    let among = match &host.processes[..] {
+        [first, _, ..] => {
+            format!(" ({} processes; {} alone {:.2})", host.processes.len(), first.name, first.cpus)
+        }
+        _ => String::new(),
+    };
+    let machine = machine_busy.map(|busy| {
         format!(
-            "The whole machine used {busy:.2} of its {:.0} {}: the site {:.2}, the load generator \
-             {:.2}, everything else {:.2}.",
-            host.machine_cpus,
-            processors(host.machine_cpus),
-            host.cpus,
-            host.driver_cpus,
-            (busy - host.cpus - host.driver_cpus).max(0.0),
+            "The whole machine used {busy:.2} of its {machine_cpus:.0} {}: the site {cpus:.2}, the load generator {driver_cpus:.2}, everything else {:.2}.",
+            processors(machine_cpus),
+            (busy - cpus - driver_cpus).max(0.0),
         )
     });
-    let queue = format!(
-        "At most {} connections waited to be accepted; {} were dropped because the queue was full.",
-        host.accept_queue, host.accept_overflows
+    let used = format!(
+        "At {} sessions/s the site used {cpus:.2} of the {allowed_cpus:.0} {} that it may use{among}, its busiest thread {busiest_thread:.2}.",
+        number(step.offered_per_s),
+        processors(allowed_cpus),
     );
-    // By Little's law, of the threads that are ready and wait.
-    let waited_ms = 1000.0 * host.waiting_threads / step.requests_per_s.max(1e-9);
+    let queue = format!(
+        "At most {accept_queue} connections waited to be accepted; {accept_overflows} were dropped because the queue was full."
+    );
     let waiting = format!(
-        "On average {:.2} of its threads were ready and waited for a processor, {} for each \
-         request; alone a request takes {}. The site had {:.0} MiB of memory in RAM.",
-        host.waiting_threads,
+        "On average {waiting_threads:.2} of its threads were ready and waited for a processor, {} for each request; alone a request takes {}. The site had {:.0} MiB of memory in RAM.",
         time(waited_ms),
         time(alone_ms),
         host.resident_mib
     );
-    // Others may use the machine for a part of the time only: the average of its use does not
-    // show whether the site had a processor when it wanted one, but the wait of its threads does.
-    let had_to_wait = waited_ms >= WAITS * alone_ms;
-    let machine_full = host.machine_busy.is_some_and(|busy| busy >= USED_UP * host.machine_cpus);
-    let (resource, headline) = if host.cpus >= USED_UP * host.allowed_cpus {
-        (Resource::Processors, "The site's processors are the limit.".to_owned())
-    } else if machine_full && had_to_wait {
-        let share = |cpus: f64| 100.0 * cpus / host.machine_cpus.max(1.0);
-        let text = format!(
-            "The machine's processors are the limit: the site has {:.0} % of them, the load \
-             generator, which runs on it too, {:.0} %, and the rest goes to other processes.",
-            share(host.cpus),
-            share(host.driver_cpus),
-        );
-        (Resource::Machine, text)
-    } else if host.busiest_thread >= USED_UP {
-        let text = "One thread of the site is the limit: it uses a processor to itself, and the \
-                    others have time left.";
-        (Resource::OneThread, text.to_owned())
-    } else if had_to_wait {
-        let text = "Which resource is the limit is not known: the site's threads waited for a \
-                    processor, though neither its own processors nor those of the machine were used \
-                    up on average. Repeat the study while nobody else uses the machine.";
-        (Resource::Unknown, text.to_owned())
-    } else if let Some(it) = ceiling {
-        of_ceiling(it)
-    } else if host.accept_queue >= QUEUED || (host.accept_overflows > 0 && host.accept_queue > 0) {
-        let text = "The site takes connections too slowly from its accept queue, though its \
-                    processors have time left.";
-        (Resource::AcceptQueue, text.to_owned())
-    } else {
-        let text = "The site waits for something other than a processor: its processors have time \
-                    left, and its threads hardly waited for one. What it waits for was not \
-                    measured; --process names further processes to observe, such as a database.";
-        (Resource::NotProcessors, text.to_owned())
-    };
-    (
-        resource,
-        headline,
-        [Some(used), machine, Some(queue), Some(waiting)].into_iter().flatten().collect(),
-    )
+    (resource, [Some(used), machine, Some(queue), Some(waiting)].into_iter().flatten().collect())
 }
 
-/// A ceiling of requests at a time, with processors that have time left.
-fn of_ceiling(it: AtATime) -> (Resource, String) {
-    if it.is_one() {
-        let text = "The site answers one request at a time while its processors have time left: a \
-                    lock that every request takes, or a single worker.";
-        return (Resource::OneAtATime, text.to_owned());
-    }
-    let text = format!(
-        "The site answers about {:.0} requests at a time while its processors have time left; the \
-         others wait. That is what a pool does, of workers, threads or connections to a service \
-         behind it.",
-        it.count
-    );
-    (Resource::Concurrency, text)
-}
-
-fn from_outside(light: Option<&Step>, at: Option<&Step>) -> Found {
-    let mut evidence = Vec::new();
-    if let Some((light, at)) = light.zip(at) {
-        evidence.extend(longest(light, at));
+/// What is seen of a site whose processes are not known: the phase that grew, and the steps at a
+/// light load and at the limit.
+fn from_outside(grown: Option<String>, steps: Option<(&Step, &Step)>) -> Vec<String> {
+    let mut evidence: Vec<String> = grown.into_iter().collect();
+    if let Some((light, at)) = steps {
         evidence.push(format!(
             "Full handshakes: {:.0} % of all under light load, {:.0} % at the limit.",
             100.0 * light.full_handshake_share,
@@ -305,13 +296,10 @@ fn from_outside(light: Option<&Step>, at: Option<&Step>) -> Found {
         ));
     }
     evidence.push(
-        "The site does not run on this machine, or its process is not known (--process PID): which \
-         of its resources is used up cannot be told from here."
+        "The site does not run on this machine, or its process is not known (--process PID): which of its resources is used up cannot be told from here."
             .to_owned(),
     );
-    let headline = "The limit is within the site or on the way to it; from outside it cannot be told \
-                    which resource.";
-    (Resource::FromOutside, headline.to_owned(), evidence)
+    evidence
 }
 
 /// The phase that grew most from light load to the limit, in words; `None` if none did.
@@ -325,8 +313,7 @@ fn longest(light: &Step, at: &Step) -> Option<String> {
         .filter(|(_, before, after)| *after >= LONGER * before && after - before >= LEAST_MS);
     let (name, before, after) = grown.max_by(|a, b| (a.2 - a.1).total_cmp(&(b.2 - b.1)))?;
     Some(format!(
-        "What grew most is the {name}: its median was {} under light load ({} sessions/s) and {} at \
-         {} sessions/s.",
+        "What grew most is the {name}: its median was {} under light load ({} sessions/s) and {} at {} sessions/s.",
         time(before),
         number(light.offered_per_s),
         time(after),

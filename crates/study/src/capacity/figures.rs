@@ -1,6 +1,7 @@
 //! The figures of a study as data for charts.
 
 use tidegate_report::{Figure, Line, Palette, Scale, round_step};
+use tidegate_stats::Interval;
 
 use super::analysis::follows;
 use super::beyond::compared;
@@ -29,14 +30,11 @@ pub(super) fn palette(all: &[Figure]) -> Palette<'_> {
     Palette::with(all.iter().flat_map(|figure| &figure.lines), &LOOKS)
 }
 
-/// Steps that say something of the site, by rate; those at one rate are one point, their mean.
-fn by_rate(steps: &[Step], value: impl Fn(&Step) -> f64) -> Vec<(f64, f64)> {
-    let mut of: Vec<(f64, f64)> = steps
-        .iter()
-        .filter(|step| step.is_sound())
-        .map(|step| (step.offered_per_s, value(step)))
-        .filter(|(rate, _)| rate.is_finite())
-        .collect();
+/// A figure of the steps that say something of the site, by rate; those at one rate are one point,
+/// their mean.
+fn by_rate(name: &str, steps: &[Step], value: impl Fn(&Step) -> f64) -> Line {
+    let sound = steps.iter().filter(|step| step.is_sound() && step.offered_per_s.is_finite());
+    let mut of: Vec<(f64, f64)> = sound.map(|step| (step.offered_per_s, value(step))).collect();
     of.sort_by(|a, b| a.0.total_cmp(&b.0));
     // Rates around the limit are close to each other: a line through every step would zigzag.
     let mut points: Vec<(f64, f64, f64)> = Vec::new();
@@ -48,7 +46,12 @@ fn by_rate(steps: &[Step], value: impl Fn(&Step) -> f64) -> Vec<(f64, f64)> {
             _ => points.push((rate, value, 1.0)),
         }
     }
-    points.into_iter().map(|(rate, sum, count)| (rate / count, sum / count)).collect()
+    let mean = |(rate, sum, count)| (rate / count, sum / count);
+    line(name, points.into_iter().map(mean).collect())
+}
+
+fn line(name: &str, points: Vec<(f64, f64)>) -> Line {
+    Line { name: name.to_owned(), points }
 }
 
 /// Round ticks from 0 to at least `end`.
@@ -57,135 +60,111 @@ fn ticks(end: f64) -> Vec<f64> {
     (0..=7).map(|n| f64::from(n) * step).take_while(|at| *at < end + step * 0.999).collect()
 }
 
-/// The carried rate as a band, from the lower to the upper end of its interval.
-fn band(report: &Report) -> Option<(f64, f64)> {
-    let carried = report.analysis.carried_per_s?;
-    let wide = (carried.high - carried.low).max(0.01 * carried.value);
-    let from = carried.value - wide / 2.0;
-    Some((from.min(carried.low), (from + wide).max(carried.high)))
-}
-
-fn end(report: &Report) -> f64 {
-    report.steps.iter().map(|step| step.offered_per_s).fold(1e-6, f64::max)
-}
-
-/// What all figures of a study have in common.
-fn usual() -> Figure {
-    Figure { unmarked: &["law"], unjoined: &["step"], ..Figure::default() }
+/// A figure over the offered rate, with the carried rate as a band from the lower to the upper end
+/// of its interval.
+fn over_rates(report: &Report) -> Figure {
+    let band = |carried: Interval| {
+        let wide = (carried.high - carried.low).max(0.01 * carried.value);
+        let from = carried.value - wide / 2.0;
+        (from.min(carried.low), (from + wide).max(carried.high))
+    };
+    let end = report.steps.iter().map(|step| step.offered_per_s).fold(1e-6, f64::max);
+    Figure {
+        x_label: format!("{} that arrive per second", words::sessions(report)),
+        x_ticks: ticks(end),
+        band: report.analysis.carried_per_s.map(band),
+        ..Figure::default()
+    }
 }
 
 /// The figure of the first page.
 fn throughput(report: &Report) -> Figure {
-    let noun = words::sessions(report);
-    let ticks = ticks(end(report));
-    let last = ticks.last().copied().unwrap_or(1.0);
-    let completed = by_rate(&report.steps, |step| step.completed_per_s);
-    let highest = completed.iter().map(|(_, y)| *y).fold(1e-6, f64::max);
+    let (noun, limit) = (words::sessions(report), report.options.limit);
+    let empty = over_rates(report);
+    let last = empty.x_ticks.last().copied().unwrap_or(1.0);
+    let completed = by_rate("completed", &report.steps, |step| step.completed_per_s);
+    let highest = completed.points.iter().map(|(_, y)| *y).fold(1e-6, f64::max);
     // What arrives, up to the top of the figure.
     let top = (1.25 * highest).min(last);
     Figure {
         id: FIRST,
         title: format!("What the site completes of the {noun} that arrive"),
         note: match report.analysis.carried_per_s {
-            Some(_) => format!(
-                "Shaded: the highest rate carried within {}, with its 95 % interval",
-                report.options.limit
-            ),
+            Some(_) => {
+                format!("Shaded: the highest rate carried within {limit}, with its 95 % interval")
+            }
             None => "No rate was carried".to_owned(),
         },
-        lines: vec![
-            Line { name: "offered".into(), points: vec![(0.0, 0.0), (top, top)] },
-            Line { name: "completed".into(), points: completed },
-        ],
-        x_label: format!("{noun} that arrive per second"),
+        lines: vec![line("offered", vec![(0.0, 0.0), (top, top)]), completed],
         y_unit: format!("{noun}/s"),
-        band: band(report),
-        x_ticks: ticks,
-        ..usual()
+        ..empty
     }
 }
 
 /// Response times over the offered rate.
 fn response(report: &Report) -> Figure {
-    let noun = words::sessions(report);
-    let percentile = report.options.limit.percentile;
-    let mut lines = vec![Line {
-        name: "p50".into(),
-        points: by_rate(&report.steps, |step| step.response_p50_ms),
-    }];
-    if percentile != 50 {
-        let points = by_rate(&report.steps, |step| step.response.ms);
-        lines.push(Line { name: format!("p{percentile}"), points });
+    let limit = report.options.limit;
+    let mut lines = vec![by_rate("p50", &report.steps, |step| step.response_p50_ms)];
+    if limit.percentile != 50 {
+        let name = format!("p{}", limit.percentile);
+        lines.push(by_rate(&name, &report.steps, |step| step.response.ms));
     }
     Figure {
         id: "response-time",
         title: "Response time".into(),
         note: "Requests without a response count as longer than all others".into(),
         lines,
-        x_ticks: ticks(end(report)),
-        x_label: format!("{noun} that arrive per second"),
         y_unit: "ms".into(),
         scale: Scale::Log,
-        reference: Some((report.options.limit.ms, format!("limit, {}", report.options.limit))),
-        band: band(report),
-        ..usual()
+        reference: Some((limit.ms, format!("limit, {limit}"))),
+        ..over_rates(report)
     }
 }
 
 /// Throughput over sessions in progress, with the law; `None` without a fit.
 fn law(report: &Report) -> Option<Figure> {
     let fit = report.analysis.law.as_ref().ok()?;
-    let steps = report.steps.iter().filter(|step| step.is_sound());
+    let sound = report.steps.iter().filter(|step| step.is_sound());
     let mut measured: Vec<(f64, f64)> =
-        steps.map(|step| (step.in_flight, step.completed_per_s)).collect();
+        sound.map(|step| (step.in_flight, step.completed_per_s)).collect();
     measured.sort_by(|a, b| a.0.total_cmp(&b.0));
     let last = measured.last()?.0.max(1e-6);
     let curve = (0..=60).map(|n| last * f64::from(n) / 60.0);
     let curve = curve.filter_map(|n| Some((n, fit.throughput(n).filter(|x| *x >= 0.0)?)));
+    let explained = 100.0 * fit.r_squared.max(0.0);
+    let peak = fit.peak.filter(|_| follows(fit));
     Some(Figure {
         id: "scalability",
         title: "Throughput over customers at a time, and the Universal Scalability Law".into(),
-        note: format!(
-            "The law explains {:.0} % of the differences",
-            100.0 * fit.r_squared.max(0.0)
-        ),
-        lines: vec![
-            Line { name: "law".into(), points: curve.collect() },
-            Line { name: "step".into(), points: measured },
-        ],
+        note: format!("The law explains {explained:.0} % of the differences"),
+        lines: vec![line("law", curve.collect()), line("step", measured)],
         x_ticks: ticks(last),
         x_label: "customers at a time".into(),
         y_unit: format!("{}/s", words::sessions(report)),
-        reference: fit
-            .peak
-            .filter(|_| follows(fit))
-            .map(|peak| (peak, "highest by the law".into())),
-        ..usual()
+        reference: peak.map(|peak| (peak, "highest by the law".into())),
+        unmarked: &["law"],
+        unjoined: &["step"],
+        ..Figure::default()
     })
 }
 
 /// Completed sessions without and with the gate; `None` without a comparison.
 fn gate(report: &Report) -> Option<Figure> {
     let all = compared(&report.windows);
-    let of = |gate: bool| -> Vec<(f64, f64)> {
-        all.iter()
-            .filter(|it| it.gate == gate)
-            .map(|it| (it.multiple, it.completed.value))
-            .collect()
+    let of = |name: &str, gate: bool| {
+        let of = all.iter().filter(|it| it.gate == gate);
+        line(name, of.map(|it| (it.multiple, it.completed.value)).collect())
     };
     (!all.is_empty()).then(|| Figure {
         id: "gate",
         title: "The same crowd without and with the gate".into(),
         note: "Completed, by the load as a multiple of the carried rate".into(),
-        lines: vec![
-            Line { name: "without".into(), points: of(false) },
-            Line { name: "gate".into(), points: of(true) },
-        ],
+        lines: vec![of("without", false), of("gate", true)],
         x_ticks: vec![0.0, 1.0, 2.0, 3.0, 4.0],
         x_label: "times the carried rate".into(),
         y_unit: format!("{}/s", words::sessions(report)),
         reference: report.analysis.carried_per_s.map(|it| (it.value, "carried".into())),
-        ..usual()
+        ..Figure::default()
     })
 }
 
@@ -209,8 +188,8 @@ mod tests {
             step(104.0, 96.0, 10.0),
             step(120.0, 90.0, 10.0),
         ];
-        let points = by_rate(&steps, |step| step.completed_per_s);
-        assert_eq!(points, [(50.0, 50.0), (102.0, 98.0), (120.0, 90.0)]);
+        let line = by_rate("completed", &steps, |step| step.completed_per_s);
+        assert_eq!(line.points, [(50.0, 50.0), (102.0, 98.0), (120.0, 90.0)]);
     }
 
     #[test]

@@ -198,33 +198,30 @@ fn site(
 }
 
 fn announce(options: &Options, times: Times, show: &mut dyn FnMut(Event)) {
+    let mut note = |text: String| show(Event::Note(text));
     if options.one_page {
-        show(Event::Note(
-            "scenario: one page; each visit is a new customer with a connection of its own. Give \
-             --scenario for the sessions of your customers"
-                .into(),
-        ));
+        note("scenario: one page; each visit is a new customer with a connection of its own. Give --scenario for the sessions of your customers".into());
     }
     if times.scale < 1.0 {
-        show(Event::Note(format!(
+        note(format!(
             "customers think {:.1} s a session, {:.3} times as long as in reality, so that the study ends in time; customers at a time are reported for real times",
             options.think_s() * times.scale,
             times.scale
-        )));
+        ));
     }
     let (warm_up, measure) = (times.warm_up.as_secs_f64(), times.measure.as_secs_f64());
-    let each = warm_up + measure;
+    let minutes = |steps: usize| (warm_up + measure) * steps as f64 / 60.0;
     let steps = options.thoroughness().steps();
-    show(Event::Note(format!(
+    note(format!(
         "staircase: about {steps} steps, {:.1} minutes; each warms up for {warm_up:.1} s, within which 99 of 100 sessions end, and is measured for {measure:.1} s",
-        each * steps as f64 / 60.0
-    )));
+        minutes(steps)
+    ));
     let windows = beyond::windows(options);
     if windows > 0 {
-        show(Event::Note(format!(
+        note(format!(
             "then the comparison with the gate: {windows} windows, {:.1} minutes",
-            each * f64::from(windows) / 60.0
-        )));
+            minutes(windows as usize)
+        ));
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) fn write(folder: &Folder, report: &Report) -> Result<Option<&'static 
 /// `comparison`; a step of the staircase has no `round`, and only a window of the comparison has a
 /// `multiple`.
 fn results(report: &Report, machine: &Machine) -> Vec<Row> {
-    let row = |part: &str, round: Option<u32>, multiple: Option<f64>, gate: bool, step: &Step| {
+    let row = |step: &Step, of: Value| {
         let mut row = flat(step);
         // Of a step without the site's processes; those of the others are in fields of their own.
         row.remove("host");
@@ -46,19 +46,20 @@ fn results(report: &Report, machine: &Machine) -> Vec<Row> {
                 *value = if of.is_empty() { Value::Null } else { json!(json!(of).to_string()) };
             }
         }
-        row.insert("part".into(), json!(part));
-        row.insert("round".into(), json!(round.map(|round| round + 1)));
-        row.insert("multiple".into(), json!(multiple));
-        row.insert("gate".into(), json!(gate));
-        row.insert("commit".into(), json!(report.provenance.commit));
-        row.insert("started_unix_s".into(), json!(report.provenance.started_unix_s));
-        row.insert("machine".into(), json!(machine.to_string()));
+        row.extend(flat(&of));
+        row.extend(flat(&json!({
+            "commit": report.provenance.commit,
+            "started_unix_s": report.provenance.started_unix_s,
+            "machine": machine.to_string(),
+        })));
         row
     };
-    let steps = report.steps.iter().map(|step| row("staircase", None, None, false, step));
+    let staircase = json!({ "part": "staircase", "round": null, "multiple": null, "gate": false });
+    let steps = report.steps.iter().map(|step| row(step, staircase.clone()));
     let windows = report.windows.iter().map(|Window { round, multiple, gate, step }| {
         let part = if multiple.is_none() { "baseline" } else { "comparison" };
-        row(part, Some(*round), *multiple, *gate, step)
+        let of = json!({ "part": part, "round": round + 1, "multiple": multiple, "gate": gate });
+        row(step, of)
     });
     steps.chain(windows).collect()
 }

@@ -28,14 +28,16 @@ pub(super) fn page(report: &Report, drawn: &[Figure], palette: &Palette) -> Stri
         .cards(cards(report))
         .figure(&html! { @for it in first { (it.on_page()) } })
         .columns([
-            ("What limits it", html! {
+            html! {
+                h2 { "What limits it" }
                 p { b { (limit.headline) } }
                 @for sentence in limit.drift.iter().chain(limit.evidence.first()) { p { (sentence) } }
-            }),
-            ("What happens beyond", html! {
+            },
+            html! {
+                h2 { "What happens beyond" }
                 @for sentence in &beyond { p { (sentence) } }
                 @if beyond.is_empty() { p { "No load beyond what the site carries was measured." } }
-            }),
+            },
         ])
         .heading("For the engineer")
         .figures(more.into_iter().map(Figure::on_page))
@@ -154,39 +156,24 @@ fn baselines(report: &Report) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-fn setting(report: &Report) -> [(&'static str, Markup); 10] {
+fn setting(report: &Report) -> Markup {
     let Report { options, times, look, .. } = report;
     let (noun, think_s, machine) = (words::sessions(report), options.think_s(), Machine::read());
     let [step_s, warm_up_s] = [times.measure, times.warm_up].map(|it| number(it.as_secs_f64()));
-    [
-        (
-            "Load",
-            html! { (format!("New {noun} arrive as a Poisson process, whether or not earlier ones are over (open model); {} requests a session; steps of {step_s} s after a warm-up of {warm_up_s} s, within which 99 of 100 sessions end.", number(look.requests))) },
-        ),
-        (
-            "Think time",
-            html! { @if think_s == 0.0 { "None." } @else if times.scale < 1.0 {
+    html! {
+        dt { "Load" } dd { (format!("New {noun} arrive as a Poisson process, whether or not earlier ones are over (open model); {} requests a session; steps of {step_s} s after a warm-up of {warm_up_s} s, within which 99 of 100 sessions end.", number(look.requests))) }
+        dt { "Think time" } dd { @if think_s == 0.0 { "None." } @else if times.scale < 1.0 {
                 (format!("{} s a session. In the steps customers thought {} times as long, so that the study ended in time; customers at a time are for real times: rate × (measured time of a session + think time that was left out).", number(think_s), exact(times.scale)))
-            } @else { (format!("{} s a session.", number(think_s))) } },
-        ),
-        (
-            "Carried",
-            html! { (format!("At least 98 % of the {noun} that end complete, as many complete as their lengths let one expect, and the {}th percentile of response times is at most {}. The rate is the one at which a step is as likely to be carried as not, by the method of up and down.", options.limit.percentile, options.limit)) },
-        ),
-        ("Customers at a time", html! { "Little's law: rate × mean time of a session." }),
-        (
-            "The site's process",
-            html! { @match &report.processes { Some(it) => (it), None => "not observed: the site was seen from outside" } @if report.analysis.bottleneck.resource == Resource::Machine { "; the load generator ran on the same processors" } },
-        ),
-        ("Load generator", html! { (machine.to_string()) " · " (machine.system) }),
-        ("Command", html! { code { (report.provenance.command) } }),
-        ("Commit", html! { (report.provenance.commit) }),
-        ("Figures", html! { code { "figures/" } ", as SVG and PNG" }),
-        (
-            "Raw data",
-            html! { "steps/: the result of each step with its histograms (JSON), and every request (Parquet)" },
-        ),
-    ]
+            } @else { (format!("{} s a session.", number(think_s))) } }
+        dt { "Carried" } dd { (format!("At least 98 % of the {noun} that end complete, as many complete as their lengths let one expect, and the {}th percentile of response times is at most {}. The rate is the one at which a step is as likely to be carried as not, by the method of up and down.", options.limit.percentile, options.limit)) }
+        dt { "Customers at a time" } dd { "Little's law: rate × mean time of a session." }
+        dt { "The site's process" } dd { @match &report.processes { Some(it) => (it), None => "not observed: the site was seen from outside" } @if report.analysis.bottleneck.resource == Resource::Machine { "; the load generator ran on the same processors" } }
+        dt { "Load generator" } dd { (machine.to_string()) " · " (machine.system) }
+        dt { "Command" } dd { code { (report.provenance.command) } }
+        dt { "Commit" } dd { (report.provenance.commit) }
+        dt { "Figures" } dd { code { "figures/" } ", as SVG and PNG" }
+        dt { "Raw data" } dd { "steps/: the result of each step with its histograms (JSON), and every request (Parquet)" }
+    }
 }
 
 #[cfg(test)]

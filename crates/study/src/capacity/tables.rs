@@ -1,11 +1,9 @@
 //! The result in the form of all studies: tables and claims.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::analysis::{EXPLAINED, follows};
+use super::analysis::{Analysis, EXPLAINED, follows};
 use super::beyond::compared;
 use super::kept::{KEPT, kept, undecided_because, verdict};
 use super::staircase::End;
@@ -14,17 +12,19 @@ use tidegate_experiment::{Claim, Row, Summary, Verdict};
 
 /// The summary of a study.
 pub(super) fn summary(report: &Report) -> Summary {
-    let mut summary = Summary::new(NAME, report.options.quick, report.provenance.clone());
-    let mut table = |name: &str, rows: Vec<Row>| {
-        summary.tables.insert(name.to_owned(), rows);
-    };
-    table("result", vec![result(report)]);
-    table("steps", report.steps.iter().map(flat).collect());
-    table("law", law(report).into_iter().collect());
-    if !report.windows.is_empty() {
-        table("gate", compared(&report.windows).iter().map(flat).collect());
-        table("windows", report.windows.iter().map(flat).collect());
+    let provenance = report.provenance.clone();
+    let mut summary = Summary::new(NAME, report.options.quick, provenance);
+    let windows = &report.windows;
+    let mut tables = vec![
+        ("result", vec![result(report)]),
+        ("steps", report.steps.iter().map(flat).collect()),
+        ("law", law(report).into_iter().collect()),
+    ];
+    if !windows.is_empty() {
+        tables.push(("gate", compared(windows).iter().map(flat).collect()));
+        tables.push(("windows", windows.iter().map(flat).collect()));
     }
+    summary.tables = tables.into_iter().map(|(name, rows)| (name.to_owned(), rows)).collect();
     summary.claims = claims(report);
     summary
 }
@@ -82,70 +82,63 @@ fn law(report: &Report) -> Option<Row> {
 
 fn claims(report: &Report) -> Vec<Claim> {
     let analysis = &report.analysis;
-    let claim = |id: &str, text: String, verdict, evidence: Value| Claim {
-        id: id.to_owned(),
-        source: "this study".to_owned(),
-        text,
-        verdict,
-        evidence: match evidence {
-            Value::Object(fields) => fields.into_iter().collect(),
-            _ => BTreeMap::new(),
-        },
-    };
-    let found = match analysis.end {
+    let mut claims = vec![limit_found(analysis), law_is_physical(analysis)];
+    if let (Some(carried), false) = (analysis.carried_per_s, report.windows.is_empty()) {
+        claims.push(gate_keeps_throughput(report, carried.value));
+    }
+    claims
+}
+
+/// A claim of this study; `evidence` is an object.
+fn claim(id: &str, text: String, verdict: Verdict, evidence: Value) -> Claim {
+    let evidence = serde_json::from_value(evidence).unwrap_or_default();
+    Claim { id: id.to_owned(), source: "this study".to_owned(), text, verdict, evidence }
+}
+
+fn limit_found(analysis: &Analysis) -> Claim {
+    let verdict = match analysis.end {
         End::Found => Verdict::Holds,
         End::NothingCarried => Verdict::DoesNotHold,
         End::MaxRate | End::Driver => Verdict::Undecided,
     };
-    let mut claims = vec![claim(
-        "limit-found",
-        "The rate is known above which the site exceeds its response-time limit.".into(),
-        found,
-        json!({ "end": analysis.end, "carried_per_s": analysis.carried_per_s }),
-    )];
-    let (physical, of_law) = match &analysis.law {
+    let text = "The rate is known above which the site exceeds its response-time limit.".into();
+    let evidence = json!({ "end": analysis.end, "carried_per_s": analysis.carried_per_s });
+    claim("limit-found", text, verdict, evidence)
+}
+
+fn law_is_physical(analysis: &Analysis) -> Claim {
+    let (verdict, evidence) = match &analysis.law {
         Ok(fit) => (
             Verdict::exactly(follows(fit)),
-            json!({
-                "r_squared": fit.r_squared,
-                "at_least": EXPLAINED,
-                "warnings": fit.unphysical,
-            }),
+            json!({ "r_squared": fit.r_squared, "at_least": EXPLAINED, "warnings": fit.unphysical }),
         ),
         Err(why) => (Verdict::Undecided, json!({ "undecided_because": why })),
     };
-    claims.push(claim(
-        "law-is-physical",
-        "Throughput over customers at a time follows the Universal Scalability Law.".into(),
-        physical,
-        of_law,
-    ));
-    if let (Some(carried), false) = (analysis.carried_per_s, report.windows.is_empty()) {
-        let loads = kept(&report.windows, carried.value);
-        let mut evidence = flat(&json!({ "at_least": KEPT }));
-        for it in &loads {
-            let mut put = |name: &str, value: Value| {
-                evidence.insert(format!("share_at_{}_{name}", it.multiple), value);
-            };
-            put("rounds", json!(it.rounds));
-            put("mean", json!(it.mean));
-            put("low_95", json!(it.interval.map(|it| it.low)));
-            put("high_95", json!(it.interval.map(|it| it.high)));
+    let text = "Throughput over customers at a time follows the Universal Scalability Law.".into();
+    claim("law-is-physical", text, verdict, evidence)
+}
+
+fn gate_keeps_throughput(report: &Report, carried_per_s: f64) -> Claim {
+    let loads = kept(&report.windows, carried_per_s);
+    let mut evidence = json!({ "at_least": KEPT });
+    for it in &loads {
+        for (name, value) in [
+            ("rounds", json!(it.rounds)),
+            ("mean", json!(it.mean)),
+            ("low_95", json!(it.interval.map(|it| it.low))),
+            ("high_95", json!(it.interval.map(|it| it.high))),
+        ] {
+            evidence[format!("share_at_{}_{name}", it.multiple)] = value;
         }
-        if let Some(why) = undecided_because(&loads, report.options.quick) {
-            evidence.insert("undecided_because".into(), json!(why));
-        }
-        claims.push(claim(
-            "gate-keeps-throughput",
-            format!(
-                "Behind the gate the site completes at least {:.0} % of what it carries, at twice and four times the load.",
-                100.0 * KEPT
-            ),
-            verdict(&loads),
-            Value::Object(evidence),
-        ));
     }
-    claims
+    if let Some(why) = undecided_because(&loads, report.options.quick) {
+        evidence["undecided_because"] = json!(why);
+    }
+    let text = format!(
+        "Behind the gate the site completes at least {:.0} % of what it carries, at twice and four times the load.",
+        100.0 * KEPT
+    );
+    claim("gate-keeps-throughput", text, verdict(&loads), evidence)
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! The headline of a page, and the figures below it.
 
-use maud::{Markup, html};
-
 use super::Page;
 use crate::analysis::tables::{OVERLOADED_COMPLETED, OVERLOADED_REQUESTS};
 use crate::claim::Verdict;
@@ -136,14 +134,16 @@ pub(super) fn lead(page: &Page<'_>) -> String {
 }
 
 /// The figures of the headline.
-pub(super) fn cards(page: &Page<'_>) -> Markup {
-    let kept = kept(page);
-    html! { @if !kept.is_empty() { div.cards.key { @for it in &kept {
-        div.card { b { (percent(it.requests.mean)) } span { "of the capacity's requests in overload, " (it.policy) } }
-        @if let Some(completed) = &it.completed {
-            div.card { b { (percent(completed.mean)) } span { "of the capacity's completed sessions in overload, " (it.policy) } }
+pub(super) fn cards(page: &Page<'_>) -> Vec<(String, String)> {
+    let mut cards = Vec::new();
+    for it in kept(page) {
+        let of = [(Some(it.requests), "requests"), (it.completed, "completed sessions")];
+        for (share, what) in of.into_iter().filter_map(|(share, what)| Some((share?, what))) {
+            let label = format!("of the capacity's {what} in overload, {}", it.policy);
+            cards.push((percent(share.mean), label));
         }
-    } } } }
+    }
+    cards
 }
 
 #[cfg(test)]
