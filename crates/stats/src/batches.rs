@@ -60,7 +60,8 @@ pub struct Caution {
 ///
 /// With `R = Σy/Σx` over `k` batches the error is `√(Σz² / (k(k − 1)))`,
 /// `z = (y − R·x) / x̄`, with `k − 1` degrees of freedom. A remaining correlation `c > 0` of
-/// neighbours reduces the effective number of batches by the factor `(1 − c)/(1 + c)`.
+/// neighbours reduces the effective number of batches by the factor `(1 − c)/(1 + c)`. With the
+/// caution of a run that drifts, batches that remain correlated are no error.
 ///
 /// # Errors
 /// [`Inconclusive`]: why there is no standard error.
@@ -71,15 +72,7 @@ pub struct Caution {
 /// simulation": join until von Neumann's test finds no correlation; Bayley and
 /// Hammersley 1946, "The 'effective' number of independent observations in an
 /// autocorrelated time series".
-pub fn ratio_of_sums(parts: &[RatioTerm]) -> Result<Estimate, Inconclusive> {
-    ratio_with(parts, Caution::default())
-}
-
-/// [`ratio_of_sums`] with caution. Of a run that drifts this is no error.
-///
-/// # Errors
-/// As [`ratio_of_sums`].
-pub fn ratio_with(parts: &[RatioTerm], caution: Caution) -> Result<Estimate, Inconclusive> {
+pub fn ratio_of_sums(parts: &[RatioTerm], caution: Caution) -> Result<Estimate, Inconclusive> {
     let estimate = steady(parts, caution)?;
     Ok(if caution.drifts { drifting(estimate) } else { estimate })
 }
@@ -171,17 +164,6 @@ impl Batches {
 pub fn quantile_of_batches(
     q: f64,
     stretches: &[&CensoredHistogram],
-) -> Result<Estimate, Inconclusive> {
-    quantile_with(q, stretches, Caution::default())
-}
-
-/// [`quantile_of_batches`] with caution.
-///
-/// # Errors
-/// As [`ratio_with`].
-pub fn quantile_with(
-    q: f64,
-    stretches: &[&CensoredHistogram],
     caution: Caution,
 ) -> Result<Estimate, Inconclusive> {
     let mut all = CensoredHistogram::new();
@@ -249,6 +231,7 @@ mod tests {
     use crate::censored::Observation;
     use crate::estimate::Difference;
 
+    const STEADY: Caution = Caution { correlation: 0.0, drifts: false };
     const DRIFTS: Caution = Caution { correlation: 0.0, drifts: true };
 
     fn by_two(counts: &[f64]) -> Vec<RatioTerm> {
@@ -262,7 +245,8 @@ mod tests {
     #[test]
     fn eight_stretches_worked_out_by_hand() {
         // R = 16/16; z = ±1/2; error² = 8/4 / (8·7) = 1/28.
-        let found = ratio_of_sums(&by_two(&[3.0, 1.0, 3.0, 1.0, 3.0, 1.0, 3.0, 1.0])).unwrap();
+        let found =
+            ratio_of_sums(&by_two(&[3.0, 1.0, 3.0, 1.0, 3.0, 1.0, 3.0, 1.0]), STEADY).unwrap();
         assert_eq!((found.value, found.freedom), (1.0, 7.0));
         close(found.error, (1.0f64 / 28.0).sqrt());
     }
@@ -271,7 +255,7 @@ mod tests {
     fn a_correlation_that_is_assumed_widens_the_error() {
         // As above, and eight are worth (1 − 1/2)/(1 + 1/2) = 1/3 as many: 7/3 degrees.
         let counts = by_two(&[3.0, 1.0, 3.0, 1.0, 3.0, 1.0, 3.0, 1.0]);
-        let found = ratio_with(&counts, Caution { correlation: 0.5, drifts: false }).unwrap();
+        let found = ratio_of_sums(&counts, Caution { correlation: 0.5, drifts: false }).unwrap();
         close(found.error, (3.0f64 / 28.0).sqrt());
         close(found.freedom, 7.0 / 3.0);
     }
@@ -284,7 +268,7 @@ mod tests {
             .iter()
             .map(|&whole| RatioTerm { part: if whole == 2.0 { 0.0 } else { 3.0 }, whole })
             .collect();
-        let found = ratio_of_sums(&parts).unwrap();
+        let found = ratio_of_sums(&parts, STEADY).unwrap();
         assert_eq!(found.value, 0.5);
         close(found.error, (8.0f64 / 9.0 / 56.0).sqrt());
     }
@@ -296,7 +280,7 @@ mod tests {
         // below 1.28 × √(6/63) = 0.40. There z = ±1/2 as above; the 0.25 that
         // is left makes eight worth 0.75/1.25 = 3/5 as many.
         let fours: Vec<f64> = [3.0, 3.0, 3.0, 3.0, 1.0, 1.0, 1.0, 1.0].repeat(2);
-        let found = ratio_of_sums(&by_two(&fours)).unwrap();
+        let found = ratio_of_sums(&by_two(&fours), STEADY).unwrap();
         assert_eq!(found.value, 1.0);
         close(found.freedom, 4.2);
         close(found.error, (5.0f64 / 3.0 / 28.0).sqrt());
@@ -317,7 +301,7 @@ mod tests {
                         RatioTerm { part: 100.0 + now, whole: 1.0 }
                     })
                     .collect();
-                ratio_of_sums(&parts)
+                ratio_of_sums(&parts, STEADY)
             };
             let differ = (0..2000)
                 .filter(|_| match (run(), run()) {
@@ -345,7 +329,7 @@ mod tests {
     fn runs_that_drift_are_called_different_no_more_often_and_only_for_large_differences() {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(2);
         let estimate = |parts: &[RatioTerm]| {
-            ratio_of_sums(parts).or_else(|_| ratio_with(parts, DRIFTS)).unwrap()
+            ratio_of_sums(parts, STEADY).or_else(|_| ratio_of_sums(parts, DRIFTS)).unwrap()
         };
         for kept in [0.0, 0.6, 0.8, 0.9, 0.95, 0.98] {
             let mut differing = |by: f64| {
@@ -368,20 +352,20 @@ mod tests {
     #[test]
     fn a_run_that_drifts_or_is_short_or_empty_has_no_standard_error() {
         let drift = by_two(&[1.0, 1.0, 1.0, 1.0, 3.0, 3.0, 3.0, 3.0]);
-        assert_eq!(ratio_of_sums(&drift), Err(Inconclusive::Correlated));
+        assert_eq!(ratio_of_sums(&drift, STEADY), Err(Inconclusive::Correlated));
         // R = 1, z = ±1/2, one step: c = 1 − 1/(2·2) = 3/4, worth 1/7. Error² = 9·2·7/(8·7).
-        let found = ratio_with(&drift, DRIFTS).unwrap();
+        let found = ratio_of_sums(&drift, DRIFTS).unwrap();
         assert_eq!((found.value, found.freedom), (1.0, 2.0));
         close(found.error, 1.5);
-        assert_eq!(ratio_with(&by_two(&[1.0; 7]), DRIFTS), Err(Inconclusive::TooShort));
-        assert_eq!(ratio_of_sums(&by_two(&[1.0; 7])), Err(Inconclusive::TooShort));
-        assert_eq!(ratio_of_sums(&[RatioTerm::default(); 9]), Err(Inconclusive::NoData));
-        assert_eq!(ratio_of_sums(&by_two(&[f64::NAN; 9])), Err(Inconclusive::NoData));
+        assert_eq!(ratio_of_sums(&by_two(&[1.0; 7]), DRIFTS), Err(Inconclusive::TooShort));
+        assert_eq!(ratio_of_sums(&by_two(&[1.0; 7]), STEADY), Err(Inconclusive::TooShort));
+        assert_eq!(ratio_of_sums(&[RatioTerm::default(); 9], STEADY), Err(Inconclusive::NoData));
+        assert_eq!(ratio_of_sums(&by_two(&[f64::NAN; 9]), STEADY), Err(Inconclusive::NoData));
     }
 
     #[test]
     fn constant_stretches_have_a_standard_error_of_zero() {
-        let found = ratio_of_sums(&by_two(&[2.0; 10])).unwrap();
+        let found = ratio_of_sums(&by_two(&[2.0; 10]), STEADY).unwrap();
         assert_eq!((found.value, found.error, found.freedom), (1.0, 0.0, 9.0));
     }
 
@@ -398,7 +382,7 @@ mod tests {
         };
         let (many, few) = (stretch(75), stretch(25));
         let stretches = [&many, &few, &many, &few, &many, &few, &many, &few];
-        let found = quantile_of_batches(0.5, &stretches).unwrap();
+        let found = quantile_of_batches(0.5, &stretches, STEADY).unwrap();
         // Of 800: each of 1 to 25 ms eight times, of 26 to 75 ms four times.
         // The 400th is 75 ms. Share error √(Σz²/56), z = ±1/4: 0.0945; times
         // t(7) = 2.3646 that is ±0.2234. The quantile 0.2766 is the 222nd,
@@ -417,7 +401,10 @@ mod tests {
         (1..=90).for_each(|i| stretch.record(Observation::Exact(ms(i))));
         (0..10).for_each(|_| stretch.record(Observation::Lost(ms(500))));
         let stretches = [&stretch; 8];
-        assert_eq!(quantile_of_batches(0.5, &stretches).map(|it| it.value.round()), Ok(50.0));
-        assert_eq!(quantile_of_batches(0.95, &stretches), Err(Inconclusive::Unbounded));
+        assert_eq!(
+            quantile_of_batches(0.5, &stretches, STEADY).map(|it| it.value.round()),
+            Ok(50.0)
+        );
+        assert_eq!(quantile_of_batches(0.95, &stretches, STEADY), Err(Inconclusive::Unbounded));
     }
 }

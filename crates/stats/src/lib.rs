@@ -24,10 +24,7 @@ mod ratio;
 mod summary;
 mod verdict;
 
-pub use batches::{
-    Caution, FEWEST, Inconclusive, RatioTerm, quantile_of_batches, quantile_with, ratio_of_sums,
-    ratio_with,
-};
+pub use batches::{Caution, FEWEST, Inconclusive, RatioTerm, quantile_of_batches, ratio_of_sums};
 pub use censored::{CensoredHistogram, Encoded, Ended, Observation, Quantile};
 pub use enough::fewest_for_quantile;
 pub use estimate::{Difference, Estimate};

@@ -39,15 +39,6 @@ impl Summary {
             mad: quantile(&sorted_finite(&deviations), 0.5)?,
         })
     }
-
-    /// Interquartile range divided by the median; 0 if the median is 0.
-    pub fn relative_spread(&self) -> f64 {
-        if self.median == 0.0 {
-            0.0
-        } else {
-            (self.upper_quartile - self.lower_quartile) / self.median.abs()
-        }
-    }
 }
 
 /// The quantile `q` (0 to 1, clamped) of values in ascending order, interpolated linearly
@@ -82,7 +73,6 @@ mod tests {
         assert_eq!((summary.min, summary.median, summary.max), (1.0, 4.0, 11.0));
         assert_eq!((summary.lower_quartile, summary.upper_quartile), (2.0, 7.0));
         assert_eq!((summary.mad, summary.count), (3.0, 5));
-        assert_eq!(summary.relative_spread(), 1.25);
     }
 
     #[test]

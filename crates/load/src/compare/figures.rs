@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tidegate_stats::{
     Caution, CensoredHistogram, Estimate, Inconclusive, RatioTerm, fewest_for_quantile,
-    quantile_with, ratio_with,
+    quantile_of_batches, ratio_of_sums,
 };
 
 use super::window::Window;
@@ -141,9 +141,9 @@ impl Figure {
             let caution = Caution { correlation, drifts };
             match self.kind {
                 FigureKind::Response(q) => {
-                    quantile_with(q, &window.responses.iter().collect::<Vec<_>>(), caution)
+                    quantile_of_batches(q, &window.responses.iter().collect::<Vec<_>>(), caution)
                 }
-                _ => ratio_with(&self.parts(window), caution),
+                _ => ratio_of_sums(&self.parts(window), caution),
             }
         };
         match by(false) {

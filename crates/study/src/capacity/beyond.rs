@@ -179,7 +179,6 @@ mod tests {
     use super::super::options::tests::options;
     use super::super::step::tests::step;
     use super::*;
-    use std::time::Duration;
 
     fn window(round: u32, gate: bool, completed: f64) -> Window {
         let step = step(400.0, completed, 100.0 * f64::from(round + 1));
@@ -206,15 +205,8 @@ mod tests {
 
     #[test]
     fn the_gates_configuration_names_the_site_and_how_it_is_trusted() {
-        let times = Times {
-            scale: 1.0,
-            warm_up: Duration::ZERO,
-            measure: Duration::ZERO,
-            longest: Duration::ZERO,
-            response_s: 0.0,
-            spread_s: 0.0,
-        };
         let mut options = options("https://127.0.0.1:8443/");
+        let times = options.times(0.01).unwrap();
         let text = config_of(&options, times).unwrap();
         assert!(
             text.contains("url = \"https://127.0.0.1:8443\"") && text.contains("insecure = true")

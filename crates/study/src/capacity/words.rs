@@ -145,26 +145,20 @@ pub(super) fn beyond(report: &Report) -> Vec<String> {
     let most = steps.max_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
     if let Some(step) = most.filter(|step| step.rate_per_s > 1.1 * carried && carried > 0.0) {
         // Within the limit it carries less than it completes if it may take its time.
-        let completes = match step.completed_per_s / carried {
-            share if share <= 1.0 => format!(
-                "completes {} per second, {:.0} % of that",
-                round(step.completed_per_s),
-                100.0 * share
-            ),
-            _ => format!(
-                "completes {} per second, but not within {}",
-                round(step.completed_per_s),
-                report.options.limit
-            ),
+        let limit = report.options.limit;
+        let of_that = match step.completed_per_s / carried {
+            share if share <= 1.0 => format!("{:.0} % of that", 100.0 * share),
+            _ => format!("but not within {limit}"),
         };
-        let (arrive, times) = (round(step.offered_per_s), step.offered_per_s / carried);
+        let (arrive, completes) = (round(step.offered_per_s), round(step.completed_per_s));
+        let times = step.offered_per_s / carried;
         text.push(match step.outcome {
             Outcome::Carried => format!(
                 "When {arrive} {noun} per second arrive, {times:.1} times the carried rate, the site carries them as well."
             ),
             _ => format!(
-                "When {arrive} {noun} per second arrive, {times:.1} times what the site carries, it {completes}. {} of 100 responses then take {}{}.",
-                report.options.limit.percentile,
+                "When {arrive} {noun} per second arrive, {times:.1} times what the site carries, it completes {completes} per second, {of_that}. {} of 100 responses then take {}{}.",
+                limit.percentile,
                 if step.response.is_lower_bound { "at least " } else { "up to " },
                 time(step.response.ms),
             ),
@@ -194,30 +188,28 @@ pub(super) fn beyond(report: &Report) -> Vec<String> {
 fn keeps(loads: &[Kept], quick: bool) -> String {
     let share = |share: f64| format!("{:.0}", 100.0 * share);
     let each = loads.iter().filter_map(|it| {
-        let interval = match it.interval {
-            Some(it) => format!(" (95 % interval {} to {})", share(it.low), share(it.high)),
-            None => String::new(),
-        };
-        Some(format!("{} %{interval} at {} times the load", share(it.mean?), it.multiple))
+        let interval = it
+            .interval
+            .map(|it| format!(" (95 % interval {} to {})", share(it.low), share(it.high)));
+        let (mean, interval) = (share(it.mean?), interval.unwrap_or_default());
+        Some(format!("{mean} %{interval} at {} times the load", it.multiple))
     });
-    let each = each.collect::<Vec<_>>().join(" and ");
-    let least = share(KEPT);
-    let figures = match each.is_empty() {
-        true => String::new(),
-        false => format!(
+    let (each, least) = (each.collect::<Vec<_>>().join(" and "), share(KEPT));
+    let mut text = String::new();
+    if !each.is_empty() {
+        text += &format!(
             "By the baseline of each round, the site behind the gate completes {each}, of the rate that it carries within the limit. "
-        ),
-    };
-    let verdict = match verdict(loads) {
-        Verdict::Holds => format!("So it keeps at least {least} %."),
-        Verdict::DoesNotHold => format!("So it does not keep {least} %."),
-        Verdict::Undecided => format!(
+        );
+    }
+    text += &match (verdict(loads), undecided_because(loads, quick)) {
+        (Verdict::Holds, _) => format!("So it keeps at least {least} %."),
+        (Verdict::DoesNotHold, _) => format!("So it does not keep {least} %."),
+        (Verdict::Undecided, why) => format!(
             "Whether it keeps at least {least} % behind the gate is undecided: {}.",
-            undecided_because(loads, quick)
-                .map_or_else(|| format!("an interval contains {least} %"), str::to_owned)
+            why.map_or(format!("an interval contains {least} %"), str::to_owned)
         ),
     };
-    figures + &verdict
+    text
 }
 
 /// The response time of a comparison, as a bound.
@@ -234,35 +226,31 @@ pub(super) fn law(report: &Report) -> Vec<String> {
             return vec![format!("The Universal Scalability Law could not be fitted: {why}.")];
         }
     };
-    let mut text = Vec::new();
-    text.push(match follows(fit) {
+    let explained = format!("{:.0} %", 100.0 * fit.r_squared.max(0.0));
+    let mut text = vec![match follows(fit) {
         true => format!(
-            "Throughput follows the Universal Scalability Law, which explains {:.0} % of its differences.",
-            100.0 * fit.r_squared
+            "Throughput follows the Universal Scalability Law, which explains {explained} of its differences."
         ),
         false => "Throughput does not follow the Universal Scalability Law.".to_owned(),
-    });
+    }];
     if let Some((at, peak)) = fit.peak_at.zip(fit.peak).filter(|_| follows(fit)) {
         // Steps that had not settled are not among those of the fit, but were measured.
-        let measured = report.analysis.peak_per_s;
-        text.push(match measured <= BEYOND_LAW * peak {
-            true => format!(
-                "By the law throughput is highest, {} per second, with {} customers at a time, and falls beyond.",
-                round(peak),
-                round(at)
-            ),
+        let most = report.analysis.peak_per_s;
+        let (is_beyond, measured) = (most > BEYOND_LAW * peak, round(most));
+        let (at, peak) = (round(at), round(peak));
+        text.push(match is_beyond {
             false => format!(
-                "Beyond the steps that it was fitted to it does not hold: by the law throughput is at most {} per second, and {} were measured.",
-                round(peak),
-                round(measured)
+                "By the law throughput is highest, {peak} per second, with {at} customers at a time, and falls beyond."
+            ),
+            true => format!(
+                "Beyond the steps that it was fitted to it does not hold: by the law throughput is at most {peak} per second, and {measured} were measured."
             ),
         });
     }
     text.extend(fit.unphysical.iter().map(|it| format!("Warning: {}.", it.in_words())));
     if fit.r_squared < EXPLAINED {
         text.push(format!(
-            "Warning: the law explains only {:.0} % of the differences in throughput; do not extrapolate by it.",
-            100.0 * fit.r_squared.max(0.0)
+            "Warning: the law explains only {explained} of the differences in throughput; do not extrapolate by it."
         ));
     }
     let unsettled = report.analysis.unsettled;
