@@ -1,6 +1,6 @@
 //! A figure with its confidence interval, as results and pages show it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Estimate;
 
@@ -8,7 +8,7 @@ use crate::Estimate;
 const CONFIDENCE: f64 = 0.95;
 
 /// A figure with its 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The figure.
     pub value: f64,

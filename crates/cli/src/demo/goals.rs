@@ -1,6 +1,6 @@
 //! The goals of `tide`, evaluated by this run's own figures and their spread.
 
-use tidegate_stats::{Difference, Estimate, Verdict};
+use tidegate_stats::{Difference, Estimate, Interval, Verdict};
 
 use super::plan::ASSESSED;
 use super::summary::{Goal, Point, Summary};
@@ -12,8 +12,6 @@ const GOODPUT: f64 = 0.95;
 const RESPONSE: f64 = 1.0;
 /// Admitted sessions that complete.
 const COMPLETE: f64 = 0.98;
-/// Confidence of intervals.
-const CONFIDENCE: f64 = 0.95;
 /// Seconds of a window that are joined to one value: neighbours are correlated.
 const JOINED: usize = 2;
 
@@ -59,7 +57,7 @@ fn goodput_interval(point: &Point, summary: &Summary) -> (f64, f64) {
     }
     let windows = summary.windows_of(point).count().max(1) as f64;
     let error = share * scatter * (1.5 / windows).sqrt();
-    Estimate { value: share, error, freedom: baselines as f64 - 1.0 }.interval(CONFIDENCE)
+    Interval::from(Estimate { value: share, error, freedom: baselines as f64 - 1.0 }).ends()
 }
 
 /// A goal that is missed only at points whose figures are not the server's alone is not shown to
@@ -131,7 +129,7 @@ fn response(four: &Point, summary: &Summary) -> Option<Goal> {
         Estimate::of_mean(&baselines).zip(Estimate::of_mean(&logarithms(four, summary)));
     let interval = estimates.map(|(usual, at_four)| {
         let difference = Difference::welch(usual, at_four).estimate;
-        let (low, high) = difference.interval(CONFIDENCE);
+        let (low, high) = Interval::from(difference).ends();
         (ratio * (low - difference.value).exp(), ratio * (high - difference.value).exp())
     });
     let spread = interval.map_or(String::new(), |(low, high)| format!(" ({low:.1} to {high:.1})"));

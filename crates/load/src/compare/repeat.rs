@@ -4,16 +4,13 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use tidegate_stats::Estimate;
+use tidegate_stats::Interval;
 
 use crate::compare::figures::{FIGURES, Figure};
 use crate::compare::window::Window;
 use crate::compare::{FewAnswers, Unit};
 use crate::outcome::Name;
 use crate::result::summary::Summary;
-
-/// Probability with which an interval covers the figure.
-pub const CONFIDENCE: f64 = 0.95;
 
 /// The results of all runs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -37,21 +34,10 @@ pub struct RepeatedFigure {
     pub values: Vec<Option<f64>>,
     /// Mean of the runs, and its interval of 95 % by Student's t; `None` of
     /// fewer than two runs, or where a run has no value.
-    pub mean: Option<Mean>,
+    pub mean: Option<Interval>,
     /// Of a percentile that has too few answers behind it in a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub few: Option<FewAnswers>,
-}
-
-/// A mean with its interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Mean {
-    /// Mean of the runs.
-    pub value: f64,
-    /// Lower end of the interval.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
 }
 
 impl Repeated {
@@ -74,11 +60,10 @@ impl Repeated {
 impl RepeatedFigure {
     fn new(figure: &'static str, unit: Unit, values: Vec<Option<f64>>) -> Self {
         let all: Option<Vec<f64>> = values.iter().copied().collect();
-        let mean = all.and_then(|all| Estimate::of_mean(&all)).map(|estimate| {
-            let (low, high) = estimate.interval(CONFIDENCE);
+        let mean = all.and_then(|all| Interval::of_mean(&all)).map(|mean| {
             // No figure is negative, and no share exceeds 1; Student's t does not know that.
             let most = if unit == Unit::Share { 1.0 } else { f64::INFINITY };
-            Mean { value: estimate.value, low: low.max(0.0), high: high.min(most) }
+            Interval { high: mean.high.min(most), ..mean.not_negative() }
         });
         Self { figure: figure.into(), unit, values, mean, few: None }
     }
