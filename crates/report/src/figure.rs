@@ -87,6 +87,11 @@ pub fn figure(title: &str, note: &str, chart: &Chart) -> Markup {
     framed(title, note, legend, |size| chart.svg_of(size))
 }
 
+/// A line chart with its caption in one size: for a page that has hundreds of them.
+pub fn plain_figure(title: &str, note: &str, chart: &Chart) -> Markup {
+    html! { figure { (caption(title, note)) (PreEscaped(chart.svg())) } }
+}
+
 /// A histogram with its caption.
 pub fn histogram(title: &str, note: &str, bars: &Bars) -> Markup {
     framed(title, note, html! {}, |size| bars.svg_of(size))
@@ -104,11 +109,15 @@ pub fn stacked(title: &str, note: &str, bars: &StackedBars) -> Markup {
 
 fn framed(title: &str, note: &str, legend: Markup, svg: impl Fn(Size) -> String) -> Markup {
     html! { figure {
-        figcaption { (title) @if !note.is_empty() { small { (note) } } }
+        (caption(title, note))
         (legend)
         div.wide { (PreEscaped(svg(Size::Wide))) }
         div.narrow { (PreEscaped(svg(Size::Narrow))) }
     } }
+}
+
+fn caption(title: &str, note: &str) -> Markup {
+    html! { figcaption { (title) @if !note.is_empty() { small { (note) } } } }
 }
 
 #[cfg(test)]

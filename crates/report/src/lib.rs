@@ -10,11 +10,12 @@ mod palette;
 mod stacked;
 mod svg;
 mod table;
+pub mod words;
 
 pub use axis::{round_step, time_ticks};
 pub use bars::Bars;
 pub use chart::{Chart, Line, Scale, Size};
-pub use figure::{Figure, figure, histogram, stacked};
+pub use figure::{Figure, figure, histogram, plain_figure, stacked};
 pub use page::{Page, page};
 pub use palette::Palette;
 pub use stacked::{Bar, Group, Part, StackedBars};

@@ -20,6 +20,11 @@ pub fn number(value: f64) -> String {
     if value == 0.0 { "0".to_owned() } else { rounded(value, 3, 2) }
 }
 
+/// So many decimals, whatever the size.
+pub fn fixed(value: f64, decimals: usize) -> String {
+    if value.is_finite() { format!("{value:.decimals$}") } else { NONE.to_owned() }
+}
+
 fn rounded(value: f64, digits: usize, most_decimals: usize) -> String {
     if !value.is_finite() {
         return NONE.to_owned();
@@ -64,6 +69,30 @@ pub fn percent(share: f64) -> String {
         _ => format!("{value:.1}"),
     };
     format!("{text}\u{a0}%")
+}
+
+/// A part of a whole in percent, as [`percent`].
+pub fn share(part: u64, whole: u64) -> String {
+    percent(part as f64 / whole as f64)
+}
+
+/// Bytes with a decimal unit.
+pub fn bytes(value: f64) -> String {
+    let units = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
+    match units.into_iter().find(|(size, _)| value >= *size) {
+        Some((size, unit)) => format!("{}\u{a0}{unit}", number(value / size)),
+        None => format!("{value:.0}\u{a0}B"),
+    }
+}
+
+/// Seconds, with a tenth where there is one.
+pub fn seconds(value: f64) -> String {
+    format!("{}\u{a0}s", (value * 10.0).round() / 10.0)
+}
+
+/// A count with its noun: `1 session`, `2 sessions`.
+pub fn plural(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(number), if number == 1 { one } else { many })
 }
 
 /// A figure with its interval: `2.9 (2.7 to 3.1)`.
@@ -127,6 +156,7 @@ mod tests {
             ["0", "0.12", "1.00", "10.0", "12.3", "100", "1234", NONE]
         );
         assert_eq!(count(1_234_567), "1\u{202f}234\u{202f}567");
+        assert_eq!([12.0, 1500.0, 2.5e9].map(bytes), ["12\u{a0}B", "1.50\u{a0}kB", "2.50\u{a0}GB"]);
     }
 
     #[test]
@@ -155,6 +185,9 @@ mod tests {
                 NONE
             ]
         );
+        let shares = [(0, 9), (1, 100_000), (1, 200), (99_999, 100_000), (9, 9), (0, 0)];
+        let shares = shares.map(|(part, whole)| share(part, whole).replace('\u{a0}', " "));
+        assert_eq!(shares, ["0 %", "< 0.01 %", "0.50 %", "> 99.99 %", "100 %", NONE]);
     }
 
     #[test]

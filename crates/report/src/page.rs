@@ -1,16 +1,23 @@
 //! A page: one HTML file that refers to no other file. It is a list of blocks.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 
 use crate::Table;
 
 const STYLE: &str = include_str!("report.css");
 
-/// A page.
-#[derive(Debug)]
+/// A page, or without a title a part of one.
+#[derive(Debug, Default)]
 pub struct Page {
     title: String,
     blocks: Vec<Markup>,
+}
+
+/// The blocks without what surrounds them in a document.
+impl Render for Page {
+    fn render(&self) -> Markup {
+        html! { @for block in &self.blocks { (block) } }
+    }
 }
 
 impl Page {
@@ -64,25 +71,26 @@ impl Page {
         self.raw(html! { @for note in notes { p.note { (note) } } })
     }
 
-    /// Key figures side by side, each with what it is; nothing without any.
-    pub fn cards(self, cards: impl IntoIterator<Item = (String, String)>) -> Self {
+    /// Key figures as cards: each a value, and what it is; nothing without any. `class` adds CSS
+    /// classes to `cards`.
+    pub fn cards<V: Render, N: Render>(
+        self,
+        class: &str,
+        cards: impl IntoIterator<Item = (V, N)>,
+    ) -> Self {
         let mut cards = cards.into_iter().peekable();
         if cards.peek().is_none() {
             return self;
         }
-        self.raw(html! { div.cards.key { @for (value, label) in cards {
-            div.card { b { (value) } span { (label) } }
+        let class = format!("cards {class}");
+        self.raw(html! { div class=(class.trim_end()) { @for (value, name) in cards {
+            div.card { b { (value) } span { (name) } }
         } } })
     }
 
-    /// Terms (`dt`) and what they stand for (`dd`).
+    /// Terms (`dt`) and what they stand for (`dd`), where they are written as markup.
     pub fn definitions(self, terms: Markup) -> Self {
         self.raw(html! { dl.how { (terms) } })
-    }
-
-    /// Sections side by side.
-    pub fn columns(self, sections: impl IntoIterator<Item = Markup>) -> Self {
-        self.raw(html! { div.columns { @for section in sections { section { (section) } } } })
     }
 
     /// A list of sentences.
@@ -90,14 +98,24 @@ impl Page {
         self.raw(html! { ul { @for text in texts { li { (text.as_ref()) } } } })
     }
 
-    /// A table.
-    pub fn table(self, table: &Table) -> Self {
-        self.raw(table.html())
+    /// Facts: the name of each, and what is true of it.
+    pub fn facts<N: Render, V: Render>(self, facts: impl IntoIterator<Item = (N, V)>) -> Self {
+        self.raw(html! { dl.how { @for (name, value) in facts { dt { (name) } dd { (value) } } } })
     }
 
-    /// A table that is folded away under its title.
-    pub fn folded(self, title: &str, table: &Table) -> Self {
-        self.raw(html! { details { summary { (title) } (table.html()) } })
+    /// Parts side by side where the screen is wide enough.
+    pub fn columns(self, parts: impl IntoIterator<Item = Self>) -> Self {
+        self.raw(html! { div.columns { @for part in parts { section { (part) } } } })
+    }
+
+    /// A table.
+    pub fn table(self, table: &Table) -> Self {
+        self.raw(table)
+    }
+
+    /// Blocks or a table that are folded away under their title.
+    pub fn folded(self, title: &str, content: impl Render) -> Self {
+        self.raw(html! { details { summary { (title) } (content) } })
     }
 
     /// A figure by itself.
@@ -110,15 +128,20 @@ impl Page {
         self.raw(html! { div.charts { @for figure in figures { (figure) } } })
     }
 
+    /// These blocks as well, where the condition holds.
+    pub fn only_if(self, holds: bool, blocks: impl FnOnce(Self) -> Self) -> Self {
+        if holds { blocks(self) } else { self }
+    }
+
     /// Anything else.
-    pub fn raw(mut self, markup: Markup) -> Self {
-        self.blocks.push(markup);
+    pub fn raw(mut self, block: impl Render) -> Self {
+        self.blocks.push(block.render());
         self
     }
 
     /// The complete HTML document.
     pub fn html(&self) -> String {
-        page(&self.title, &html! { @for block in &self.blocks { (block) } })
+        page(&self.title, &self.render())
     }
 }
 
@@ -151,12 +174,15 @@ mod tests {
             .style(".x > y { }".into())
             .headline("a <headline>", html! { "what it " em { "means" } })
             .notes(&["a <note>".into()])
-            .cards([])
-            .cards([("1/s".into(), "a <card>".into())])
-            .columns([html! { "left" }, html! { "right" }])
             .heading("first")
             .table(&table)
             .list(["a <sentence>"])
+            .cards("key", [("1", "<one>")])
+            .cards("key", <[(&str, &str); 0]>::default())
+            .facts([("what", html! { b { "it is" } })])
+            .columns(["left", "right"].map(|side| Page::default().subheading(side)))
+            .folded("more", Page::default().paragraphs(["<within>"]))
+            .only_if(false, |page| page.heading("absent"))
             .definitions(html! { dt { "a <term>" } dd { "means" } })
             .html();
         let order = [
@@ -164,15 +190,18 @@ mod tests {
             ".x > y { }",
             "<h1>a &lt;headline&gt;</h1><p class=\"lead\">what it <em>means</em></p>",
             "<p class=\"note\">a &lt;note&gt;</p>",
-            "<div class=\"cards key\"><div class=\"card\"><b>1/s</b><span>a &lt;card&gt;</span></div></div>",
-            "<section>left</section><section>right</section>",
             "<h2>first</h2>",
             "<td>&lt;1&gt;</td>",
             "<ul><li>a &lt;sentence&gt;</li></ul>",
+            "<div class=\"cards key\"><div class=\"card\"><b>1</b><span>&lt;one&gt;</span>",
+            "<dl class=\"how\"><dt>what</dt><dd><b>it is</b></dd></dl>",
+            "<section><h3>left</h3></section><section><h3>right</h3></section>",
+            "<details><summary>more</summary><p>&lt;within&gt;</p></details>",
             "<dl class=\"how\"><dt>a &lt;term&gt;</dt><dd>means</dd></dl>",
         ];
         let places = order.map(|part| page.find(part).unwrap_or_else(|| panic!("{part}: {page}")));
         assert!(places.is_sorted(), "{places:?}");
+        assert!(!page.contains("absent"));
         assert_eq!(page.matches("<div class=\"cards").count(), 1, "no cards, no frame");
     }
 }

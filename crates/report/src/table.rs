@@ -1,13 +1,21 @@
 //! A table, which is written as aligned text for a terminal and as HTML for a page.
 
-use maud::{Markup, html};
+use maud::{Markup, Render, html};
+
+use crate::number;
 
 /// A table. Its first column, and those of words, begin at the left; numbers end at the right.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     class: String,
     columns: Vec<Column>,
-    rows: Vec<Vec<Cell>>,
+    rows: Vec<Row>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Row {
+    cells: Vec<Cell>,
+    is_part: bool,
 }
 
 /// A column and its head.
@@ -71,7 +79,14 @@ impl Table {
 
     /// Adds a row. One with fewer cells than columns has its last cell across the others.
     pub fn row<C: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = C>) {
-        self.rows.push(cells.into_iter().map(Into::into).collect());
+        let cells = cells.into_iter().map(Into::into).collect();
+        self.rows.push(Row { cells, is_part: false });
+    }
+
+    /// Adds a row of what is a part of the row before.
+    pub fn part<C: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = C>) {
+        self.row(cells);
+        self.rows.iter_mut().last().into_iter().for_each(|row| row.is_part = true);
     }
 
     /// As HTML, in a frame that scrolls where it is too wide for the screen.
@@ -85,7 +100,7 @@ impl Table {
             thead { tr { @for (at, column) in self.columns.iter().enumerate() {
                 th class=[class(at, &column.head)] title=[&column.head.title] { (column.head.content()) }
             } } }
-            tbody { @for row in &self.rows { tr { @for (at, cell) in row.iter().enumerate() {
+            tbody { @for row in &self.rows { tr class=[row.is_part.then_some("part")] { @for (at, cell) in row.cells.iter().enumerate() {
                 td class=[class(at, cell)] title=[&cell.title] colspan=[self.across(row, at)] { (cell.content()) }
             } } } }
         } } }
@@ -113,7 +128,7 @@ impl Table {
             text += &self.line(&cells.collect::<Vec<_>>(), &widths, rank);
         }
         for row in &self.rows {
-            let cells = row.iter().map(|cell| cell.text.as_str());
+            let cells = row.cells.iter().map(|cell| cell.text.as_str());
             text += &self.line(&cells.collect::<Vec<_>>(), &widths, rank);
         }
         text
@@ -140,14 +155,21 @@ impl Table {
     /// The width of a column: that of its longest cell which is not across others.
     fn width(&self, at: usize) -> usize {
         let cells = self.rows.iter().filter(|row| self.across(row, at).is_none());
-        let cells = cells.filter_map(|row| row.get(at)).map(|cell| cell.text.as_str());
+        let cells = cells.filter_map(|row| row.cells.get(at)).map(|cell| cell.text.as_str());
         let all = cells.chain(self.columns[at].head.text.lines());
         all.map(|text| text.chars().count()).fold(self.columns[at].least, usize::max)
     }
 
     /// Over how many columns a cell goes, if over several.
-    fn across(&self, row: &[Cell], at: usize) -> Option<usize> {
-        (at + 1 == row.len() && row.len() < self.columns.len()).then(|| self.columns.len() - at)
+    fn across(&self, row: &Row, at: usize) -> Option<usize> {
+        let cells = row.cells.len();
+        (at + 1 == cells && cells < self.columns.len()).then(|| self.columns.len() - at)
+    }
+}
+
+impl Render for Table {
+    fn render(&self) -> Markup {
+        self.html()
     }
 }
 
@@ -192,6 +214,11 @@ impl Cell {
     /// With this content on a page.
     pub fn markup(self, markup: Markup) -> Self {
         Self { markup: Some(markup), ..self }
+    }
+
+    /// Of a number of failures, which are marked where there are any.
+    pub fn failures(count: u64) -> Self {
+        Self::from(number::count(count)).class(if count > 0 { "missed" } else { "" })
     }
 
     fn content(&self) -> Markup {

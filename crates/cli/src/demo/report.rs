@@ -1,33 +1,34 @@
 //! The report page.
 
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 
-use super::summary::{Goal, POLICIES, Point, Setting, Summary};
-use tidegate_report::{Chart, Line, Scale};
+use super::summary::{Goal, POLICIES, Point, Second, Setting, Summary};
+use tidegate_report::number::fixed;
+use tidegate_report::{Cell, Chart, HeadAndCell, Line, Page, Scale, Table, plain_figure};
 use tidegate_stats::Verdict;
 
 /// The whole page.
 pub fn page(summary: &Summary) -> String {
-    let content = html! {
-        h1 { (headline(summary)) }
-        p.lead { (lead(summary)) }
-        (cards(summary))
-        (curves(summary))
-        h2 { "Goals" }
-        (goals(&summary.goals))
-        @if summary.goals.iter().any(|goal| goal.verdict == Verdict::Undecided) {
-            p { "≈ undecided: the spread of this run contains the limit, so it shows neither that the goal is met nor that it is missed." }
-        }
-        @for remark in &summary.remarks { p { (remark) } }
-        h2 { "The overload, second by second" }
-        (overload(summary))
-        h2 { "Every point" }
-        (table(summary))
-        h2 { "How it was measured" }
-        (setting(summary))
-    };
-    tidegate_report::page("Tidegate: the auction site beyond its capacity", &content)
+    let undecided = summary.goals.iter().any(|goal| goal.verdict == Verdict::Undecided);
+    Page::new("Tidegate: the auction site beyond its capacity")
+        .headline(&headline(summary), html! { (lead(summary)) })
+        .cards("", cards(summary))
+        .figures(curves(summary))
+        .heading("Goals")
+        .raw(goals(&summary.goals))
+        .paragraphs(undecided.then_some(UNDECIDED))
+        .paragraphs(&summary.remarks)
+        .heading("The overload, second by second")
+        .figures(overload(summary))
+        .heading("Every point")
+        .table(&table(summary))
+        .heading("How it was measured")
+        .facts(setting(&summary.setting, summary.capacity_sessions_per_s))
+        .html()
 }
+
+const UNDECIDED: &str = "≈ undecided: the spread of this run contains the limit, so it shows \
+    neither that the goal is met nor that it is missed.";
 
 /// The highest multiple that was measured, and the two policies there.
 fn worst(summary: &Summary) -> Option<(&Point, &Point)> {
@@ -69,16 +70,23 @@ fn lead(summary: &Summary) -> String {
     )
 }
 
-fn cards(summary: &Summary) -> Markup {
-    let card = |value: String, label: &str| html! { div.card { b { (value) } span { (label) } } };
-    html! { div.cards {
-        @if let Some((off, tide)) = worst(summary) {
-            (card(format!("{:.0}/s", tide.capacity_per_s), "capacity at that time, sessions per second"))
-            (card(format!("{:.0}/s", tide.completed_per_s), &format!("sessions completed at {}×, tide", tide.multiple)))
-            (card(format!("{:.0}/s", off.completed_per_s), &format!("sessions completed at {}×, off", off.multiple)))
-            (card(format!("{:.0} ms", tide.response_p95_ms), &format!("p95 response time at {}×, tide", tide.multiple)))
-        }
-    } }
+fn cards(summary: &Summary) -> Vec<(Markup, Markup)> {
+    let Some((off, tide)) = worst(summary) else { return Vec::new() };
+    let card = |value: f64, unit: &str, name: Markup| (html! { (fixed(value, 0)) (unit) }, name);
+    vec![
+        card(tide.capacity_per_s, "/s", html! { "capacity at that time, sessions per second" }),
+        card(
+            tide.completed_per_s,
+            "/s",
+            html! { "sessions completed at " (tide.multiple) "×, tide" },
+        ),
+        card(off.completed_per_s, "/s", html! { "sessions completed at " (off.multiple) "×, off" }),
+        card(
+            tide.response_p95_ms,
+            " ms",
+            html! { "p95 response time at " (tide.multiple) "×, tide" },
+        ),
+    ]
 }
 
 fn lines(summary: &Summary, y: impl Fn(&Point) -> f64) -> Vec<Line> {
@@ -89,77 +97,67 @@ fn lines(summary: &Summary, y: impl Fn(&Point) -> f64) -> Vec<Line> {
     POLICIES.iter().map(line).filter(|line| !line.points.is_empty()).collect()
 }
 
-fn curves(summary: &Summary) -> Markup {
+fn curves(summary: &Summary) -> [Markup; 4] {
     let mut multiples: Vec<f64> = summary.points.iter().map(|p| p.multiple).collect();
     multiples.sort_by(f64::total_cmp);
     multiples.dedup();
-    let figure = |title: &str, note: &str, lines: &[Line], unit: &str, scale, reference, y_max| {
+    let figure = |title: &str, note: &str, lines: &[Line], chart: Chart| {
         let x_label = "offered load, as a multiple of the capacity";
-        let chart = Chart {
-            lines,
-            x_label,
-            x_ticks: &multiples,
-            y_unit: unit,
-            scale,
-            reference,
-            y_max,
-            marks: true,
-            ..Chart::default()
-        };
-        html! { figure { figcaption { (title) small { (note) } } (PreEscaped(chart.svg())) } }
+        let chart = Chart { lines, x_label, x_ticks: &multiples, marks: true, ..chart };
+        plain_figure(title, note, &chart)
     };
-    let peak = Some((100.0, "peak"));
-    html! { div.charts {
-        (figure("Completed sessions", "Completed sessions as a share of the peak at that time.",
-            &lines(summary, |p| 100.0 * summary.share_of_peak(p)), "% of the peak", Scale::Linear, peak, None))
-        (figure("Response time, p95", "From the intended start to the last byte, logarithmic. A request given up counts for as long as it waited.",
-            &lines(summary, |p| p.response_p95_ms), "ms", Scale::Log, None, None))
-        (figure("Throughput", "Requests answered, including those of sessions that do not complete.",
-            &lines(summary, |p| p.requests_per_s), "requests/s", Scale::Linear, None, None))
-        (figure("Full handshakes", "Share of full handshakes, which new sessions make, in all handshakes.",
-            &lines(summary, |p| 100.0 * p.full_handshake_share), "%", Scale::Linear, None, Some(100.0)))
-    } }
+    let share = lines(summary, |p| 100.0 * summary.share_of_peak(p));
+    let times = lines(summary, |p| p.response_p95_ms);
+    let requests = lines(summary, |p| p.requests_per_s);
+    let full = lines(summary, |p| 100.0 * p.full_handshake_share);
+    let of = |y_unit| Chart { y_unit, ..Chart::default() };
+    let share_of = Chart { reference: Some((100.0, "peak")), ..of("% of the peak") };
+    let note = "From the intended start to the last byte, logarithmic. A request given up counts \
+                for as long as it waited.";
+    let [peak, answered, of_all] = [
+        "Completed sessions as a share of the peak at that time.",
+        "Requests answered, including those of sessions that do not complete.",
+        "Share of full handshakes, which new sessions make, in all handshakes.",
+    ];
+    [
+        figure("Completed sessions", peak, &share, share_of),
+        figure("Response time, p95", note, &times, Chart { scale: Scale::Log, ..of("ms") }),
+        figure("Throughput", answered, &requests, of("requests/s")),
+        figure("Full handshakes", of_all, &full, Chart { y_max: Some(100.0), ..of("%") }),
+    ]
 }
 
-fn overload(summary: &Summary) -> Markup {
-    let Some((_, tide)) = worst(summary) else { return html! {} };
-    let multiple = tide.multiple;
-    let series = |y: fn(&super::summary::Second) -> f64| -> Vec<Line> {
-        let points = |policy: &str| {
-            summary
-                .point(policy, multiple)
-                .map(|p| p.series.iter().map(|s| (s.at_s, y(s))).collect())
+fn overload(summary: &Summary) -> Vec<Markup> {
+    let Some((_, tide)) = worst(summary) else { return Vec::new() };
+    let series = |y: fn(&Second) -> f64| -> Vec<Line> {
+        let line = |policy: &&str| {
+            let point = summary.point(policy, tide.multiple)?;
+            let points = point.series.iter().map(|second| (second.at_s, y(second))).collect();
+            Some(Line { name: policy.to_string(), points })
         };
-        let line =
-            |policy: &&str| points(policy).map(|points| Line { name: policy.to_string(), points });
         POLICIES.iter().filter_map(line).collect()
     };
     let end = summary.setting.warm_up_s + summary.setting.window_s;
     let step = if end > 12.0 { 5.0 } else { 2.0 };
     let ticks: Vec<f64> =
         (0..).map(|i| f64::from(i) * step).take_while(|t| *t <= end + 1e-9).chain([end]).collect();
-    let figure = |title: &str, lines: &[Line], unit: &str, scale, reference| {
-        let chart = Chart {
-            lines,
-            x_label: "seconds since the load began",
-            x_ticks: &ticks,
-            y_unit: unit,
-            scale,
-            reference,
-            ..Chart::default()
-        };
-        html! { figure { figcaption { (title) small { "At " (multiple) " times the capacity." } } (PreEscaped(chart.svg())) } }
+    let note = format!("At {} times the capacity.", tide.multiple);
+    let figure = |title: &str, lines: &[Line], chart: Chart| {
+        let x_label = "seconds since the load began";
+        plain_figure(title, &note, &Chart { lines, x_label, x_ticks: &ticks, ..chart })
     };
     // A second without responses has no response time: a gap.
-    let response = |s: &super::summary::Second| match s.response_p95_ms {
+    let response = |s: &Second| match s.response_p95_ms {
         ms if ms > 0.0 => ms,
         _ => f64::NAN,
     };
     let peak = Some((summary.peak_beside(tide), "peak at that time"));
-    html! { div.charts {
-        (figure("Completed sessions", &series(|s| s.completed_per_s), "sessions/s", Scale::Linear, peak))
-        (figure("Response time, p95", &series(response), "ms", Scale::Log, None))
-    } }
+    let completed = Chart { y_unit: "sessions/s", reference: peak, ..Chart::default() };
+    let times = Chart { y_unit: "ms", scale: Scale::Log, ..Chart::default() };
+    vec![
+        figure("Completed sessions", &series(|s| s.completed_per_s), completed),
+        figure("Response time, p95", &series(response), times),
+    ]
 }
 
 fn goals(goals: &[Goal]) -> Markup {
@@ -175,65 +173,91 @@ fn goals(goals: &[Goal]) -> Markup {
     } } }
 }
 
-fn table(summary: &Summary) -> Markup {
-    html! { div.scroll { table.dense {
-        thead { tr {
-            @for head in ["policy", "load", "offered/s", "admitted/s", "refused/s", "completed/s", "abandoned/s",
-                "share of peak", "completed of admitted", "p50 ms", "p95 ms", "p99 ms", "requests/s", "full handshakes", "machine speed"] { th { (head) } }
-        } }
-        tbody { @for p in &summary.points { tr {
-            td class=(p.policy) { (p.policy) }
-            td { (p.multiple) "×" }
-            td { (one(p.offered_per_s)) } td { (one(p.admitted_per_s)) } td { (one(p.refused_per_s)) }
-            td { (one(p.completed_per_s)) } td { (one(p.abandoned_per_s)) } td { (share_of_peak(p, summary)) }
-            td { (one(100.0 * p.admitted_completed_ratio)) " %" }
-            td { (one(p.response_p50_ms)) } td { (one(p.response_p95_ms)) } td { (one(p.response_p99_ms)) }
-            td { (format!("{:.0}", p.requests_per_s)) }
-            td { (one(100.0 * p.full_handshake_share)) " %" @if let Some(what) = p.disturbance() { " (" (what) ")" } }
-            td { (format!("{:.2}", p.machine_speed)) }
-        } } }
-    } } }
+fn table(summary: &Summary) -> Table {
+    let rows: Vec<_> =
+        summary.points.iter().map(|point| (point, share_of_peak(point, summary))).collect();
+    let columns: &[HeadAndCell<'_, (&Point, String), Cell>] = &[
+        ("policy", |(p, _)| Cell::from(p.policy.as_str()).class(&*p.policy)),
+        ("load", |(p, _)| format!("{}×", p.multiple).into()),
+        ("offered/s", |(p, _)| fixed(p.offered_per_s, 1).into()),
+        ("admitted/s", |(p, _)| fixed(p.admitted_per_s, 1).into()),
+        ("refused/s", |(p, _)| fixed(p.refused_per_s, 1).into()),
+        ("completed/s", |(p, _)| fixed(p.completed_per_s, 1).into()),
+        ("abandoned/s", |(p, _)| fixed(p.abandoned_per_s, 1).into()),
+        ("share of peak", |(_, share)| share.as_str().into()),
+        ("completed of admitted", |(p, _)| percent(p.admitted_completed_ratio).into()),
+        ("p50 ms", |(p, _)| fixed(p.response_p50_ms, 1).into()),
+        ("p95 ms", |(p, _)| fixed(p.response_p95_ms, 1).into()),
+        ("p99 ms", |(p, _)| fixed(p.response_p99_ms, 1).into()),
+        ("requests/s", |(p, _)| fixed(p.requests_per_s, 0).into()),
+        ("full handshakes", |(p, _)| {
+            let disturbed = p.disturbance().map(|what| format!(" ({what})"));
+            (percent(p.full_handshake_share) + &disturbed.unwrap_or_default()).into()
+        }),
+        ("machine speed", |(p, _)| fixed(p.machine_speed, 2).into()),
+    ];
+    Table::of(&rows, columns).class("dense")
 }
 
-fn one(value: f64) -> String {
-    if value.is_finite() { format!("{value:.1}") } else { "–".into() }
+fn percent(share: f64) -> String {
+    fixed(100.0 * share, 1) + " %"
 }
 
-fn setting(summary: &Summary) -> Markup {
-    let Setting { think_mean_ms, patience_ms, warm_up_s, window_s, .. } = summary.setting;
-    let s = &summary.setting;
-    html! { dl {
-        dt { "Customers" } dd {
-            (s.scenario) ": sessions of " (format!("{:.1}", s.mean_session_requests)) " requests on average arrive in a Poisson \
-            process; they think " (format!("{think_mean_ms:.0}")) " ms on average and leave after waiting " (format!("{patience_ms:.0}")) " ms \
-            (times of people × " (format!("{:.4}", s.time_scale)) ")" }
-        dt { "Window" } dd { (format!("{window_s:.0} s after {warm_up_s:.0} s of warm-up, for each point; two of them for tide under overload")) }
-        dt { "Peak" } dd {
-            "the most sessions completed per second over any window in which at least 98 % of those that ended were completed" }
-        dt { "Load" } dd {
-            "the ramp found a capacity of " (format!("{:.0}", summary.capacity_sessions_per_s)) " sessions per second; each load is \
-            a multiple of the capacity by the baseline right before it (capacity_per_s in summary.json)" }
-        dt { "Share of the peak" } dd {
+fn setting(s: &Setting, capacity_per_s: f64) -> Vec<(&'static str, Markup)> {
+    let Setting { think_mean_ms, patience_ms, warm_up_s, window_s, .. } = s;
+    let whole = |value: f64| fixed(value, 0);
+    vec![
+        (
+            "Customers",
+            html! {
+            (s.scenario) ": sessions of " (fixed(s.mean_session_requests, 1)) " requests on average arrive in a Poisson \
+            process; they think " (whole(*think_mean_ms)) " ms on average and leave after waiting " (whole(*patience_ms)) " ms \
+            (times of people × " (fixed(s.time_scale, 4)) ")" },
+        ),
+        (
+            "Window",
+            html! { (whole(*window_s)) " s after " (whole(*warm_up_s)) " s of warm-up, for each point; two of them for tide under overload" },
+        ),
+        (
+            "Peak",
+            html! {
+            "the most sessions completed per second over any window in which at least 98 % of those that ended were completed" },
+        ),
+        (
+            "Load",
+            html! {
+            "the ramp found a capacity of " (whole(capacity_per_s)) " sessions per second; each load is \
+            a multiple of the capacity by the baseline right before it (capacity_per_s in summary.json)" },
+        ),
+        (
+            "Share of the peak",
+            html! {
             "the machine's speed drifts, so each window is compared with the service without admission control right \
-            before and after it: baselines of " (format!("{:.0}", s.baseline_window_s)) " s just below the capacity, extrapolated to full \
-            use of the processor" }
-        dt { "Machine speed" } dd {
+            before and after it: baselines of " (whole(s.baseline_window_s)) " s just below the capacity, extrapolated to full \
+            use of the processor" },
+        ),
+        (
+            "Machine speed",
+            html! {
             "short TCP conversations and RSA signatures are timed on the server's processor throughout the run, in CPU seconds; \
-            1 is the run's median. Shares of the peak are corrected for it; all other figures are as counted" }
-        dt { "Processors" } dd { "site and gate on " (s.server_cores) ", customers on " (s.driver_cores) }
-        dt { "Certificate" } dd { (s.certificate) }
-        dt { "Seed" } dd { (s.seed) }
-        dt { "Machine" } dd { (s.machine) }
-        dt { "Version" } dd { (s.version) }
-        dt { "Command" } dd { code { (s.command) } }
-        dt { "Took" } dd { (format!("{:.0} s", s.elapsed_s)) }
-    } }
+            1 is the run's median. Shares of the peak are corrected for it; all other figures are as counted" },
+        ),
+        (
+            "Processors",
+            html! { "site and gate on " (s.server_cores) ", customers on " (s.driver_cores) },
+        ),
+        ("Certificate", html! { (s.certificate) }),
+        ("Seed", html! { (s.seed) }),
+        ("Machine", html! { (s.machine) }),
+        ("Version", html! { (s.version) }),
+        ("Command", html! { code { (s.command) } }),
+        ("Took", html! { (whole(s.elapsed_s)) " s" }),
+    ]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::demo::summary::Second;
 
     fn summary() -> Summary {
         let point = |policy: &str, multiple: f64, completed: f64| Point {

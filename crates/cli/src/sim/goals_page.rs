@@ -1,36 +1,39 @@
 //! The first part of the page: a row per policy, the goals, and the scenarios that miss
 //! them.
 
-use maud::{Markup, html};
-use tidegate_report::{Cell, Table};
-use tidegate_sim::goals::Goal;
+use maud::html;
+use tidegate_report::{Cell, Page, Table};
 
-use super::overview::{Of, Overview, Reached};
+use super::overview::{Overview, Reached};
 use super::summary::Summary;
 use super::table::{goals, goals_of_all, link, place, policies};
 
 /// All policies in one table, and their goals.
-pub fn overview(summary: &Summary) -> Markup {
+pub fn overview(page: Page, summary: &Summary) -> Page {
     let overviews = summary.overviews();
-    html! {
-        h2 { "All scenarios in one table" }
-        p.soft { "At twice the capacity and more, without attacks; refused at 0.9 of the capacity." }
-        (policies(overviews).html())
-        @if let Some(overview) = summary.goal_policy() {
-            h2 { "Goals of " (overview.policy) }
-            (goals(overview).html())
-            @if summary.scenarios.len() > 1 { (by_scenario(summary, overview)) }
-            (misses(overview))
+    let mut page = page
+        .heading("All scenarios in one table")
+        .soft(html! { "At twice the capacity and more, without attacks; refused at 0.9 of the capacity." })
+        .table(&policies(overviews));
+    if let Some(overview) = summary.goal_policy() {
+        page = page.heading(&format!("Goals of {}", overview.policy)).table(&goals(overview));
+        if summary.scenarios.len() > 1 {
+            page = page.raw(html! { details open[summary.scenarios.len() <= 80] {
+                summary { "Scenario by scenario" }
+                (by_scenario(summary, overview))
+                p.soft { "✓ met at every load to which the goal applies; a figure: the worst miss; empty: the goal does not apply." }
+            } });
         }
-        @if overviews.len() > 1 {
-            h2 { "Goals of all, met in % of the runs" }
-            (goals_of_all(overviews).html())
-        }
+        let missed = overview.goals.iter().any(|reached| reached.misses().next().is_some());
+        page = page.only_if(missed, |page| page.folded("Every miss", misses(overview)));
     }
+    page.only_if(overviews.len() > 1, |page| {
+        page.heading("Goals of all, met in % of the runs").table(&goals_of_all(overviews))
+    })
 }
 
 /// Goal by scenario: met at every load, missed at some, or not assessed.
-fn by_scenario(summary: &Summary, overview: &Overview) -> Markup {
+fn by_scenario(summary: &Summary, overview: &Overview) -> Table {
     let goals = overview.goals.iter().map(|reached| reached.goal.name());
     let mut table = Table::new(["scenario"].into_iter().chain(goals)).class("matrix");
     for scenario in summary.scenarios {
@@ -38,11 +41,7 @@ fn by_scenario(summary: &Summary, overview: &Overview) -> Markup {
         let scenario = Cell::default().markup(link(&scenario.name));
         table.row([scenario].into_iter().chain(cells));
     }
-    html! { details open[summary.scenarios.len() <= 80] {
-        summary { "Scenario by scenario" }
-        (table.html())
-        p.soft { "✓ met at every load to which the goal applies; a figure: the worst miss; empty: the goal does not apply." }
-    } }
+    table
 }
 
 fn cell(reached: &Reached, scenario: &str) -> Cell {
@@ -57,20 +56,11 @@ fn cell(reached: &Reached, scenario: &str) -> Cell {
     }
 }
 
-fn misses(overview: &Overview) -> Markup {
-    let missed: Vec<(&Goal, Vec<&Of>)> = overview
-        .goals
-        .iter()
-        .map(|reached| (&reached.goal, reached.misses().collect::<Vec<_>>()))
-        .filter(|(_, misses)| !misses.is_empty())
-        .collect();
-    html! { @if !missed.is_empty() { details {
-        summary { "Every miss" }
-        @for (goal, misses) in missed {
-            h3 { (goal.text()) }
-            ul.goals { @for miss in misses {
-                li { span.mark-missed { (miss.figure()) } span { (place(miss)) } }
-            } }
-        }
-    } } }
+fn misses(overview: &Overview) -> Page {
+    let missed = overview.goals.iter().filter(|reached| reached.misses().next().is_some());
+    missed.fold(Page::default(), |page, reached| {
+        page.subheading(reached.goal.text()).raw(html! { ul.goals { @for miss in reached.misses() {
+            li { span.mark-missed { (miss.figure()) } span { (place(miss)) } }
+        } } })
+    })
 }

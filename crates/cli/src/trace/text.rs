@@ -19,10 +19,3 @@ pub fn heading(text: &mut String, words: &str) {
 pub fn say(text: &mut String, words: &str) {
     line(text, &tidegate_load::paragraph("", words));
 }
-
-/// The words with a capital letter first.
-pub fn capital(words: &str) -> String {
-    let mut letters = words.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string());
-    first.unwrap_or_default() + letters.as_str()
-}

@@ -4,8 +4,9 @@ use tidegate_trace::analysis::{Analysis, Bottleneck, Joined, Knee, PhaseTime, Sp
 
 use tidegate_report::Table;
 use tidegate_report::number::{NONE, or_none, percent, time};
+use tidegate_report::words::capital;
 
-use super::text::{capital, heading, line, say};
+use super::text::{heading, line, say};
 use super::used::used;
 
 /// The answer, with a line's end after each line.

@@ -35,7 +35,7 @@ impl Page<'_> {
             .kicker(html! { "Study " (name) @if self.summary.quick { " · quick run, its figures are rough" } })
             .headline(&words::headline(self), html! { (words::lead(self)) })
             .notes(self.notes)
-            .cards(words::cards(self))
+            .cards("key", words::cards(self))
             .raw(html! { @if !self.summary.claims.is_empty() { h2 { "Claims" } (claims::table(self)) } })
             .raw(self.figures())
             .raw(tables::all(self))

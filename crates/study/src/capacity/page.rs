@@ -16,7 +16,10 @@ use tidegate_stats::Interval;
 /// The whole page. `drawn` are all its figures, `palette` how their lines look.
 pub(super) fn page(report: &Report, drawn: &[Figure], palette: &Palette) -> String {
     let (options, limit) = (&report.options, &report.analysis.bottleneck);
-    let beyond = words::beyond(report);
+    let mut beyond = words::beyond(report);
+    if beyond.is_empty() {
+        beyond.push("No load beyond what the site carries was measured.".to_owned());
+    }
     let (first, more): (Vec<&Figure>, Vec<&Figure>) = drawn.iter().partition(|it| it.id == FIRST);
     let mut steps: Vec<&Step> = report.steps.iter().collect();
     steps.sort_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
@@ -25,19 +28,14 @@ pub(super) fn page(report: &Report, drawn: &[Figure], palette: &Palette) -> Stri
         .style(palette.style())
         .kicker(html! { "Capacity of " span.address { (options.site()) } " · scenario " (options.plan.scenario.name()) @if options.quick { " · short study, rough figures" } })
         .headline(&words::headline(report), html! { (words::lead(report)) })
-        .cards(cards(report))
+        .cards("key", cards(report))
         .figure(&html! { @for it in first { (it.on_page()) } })
         .columns([
-            html! {
-                h2 { "What limits it" }
-                p { b { (limit.headline) } }
-                @for sentence in limit.drift.iter().chain(limit.evidence.first()) { p { (sentence) } }
-            },
-            html! {
-                h2 { "What happens beyond" }
-                @for sentence in &beyond { p { (sentence) } }
-                @if beyond.is_empty() { p { "No load beyond what the site carries was measured." } }
-            },
+            Page::default()
+                .heading("What limits it")
+                .raw(html! { p { b { (limit.headline) } } })
+                .paragraphs(limit.drift.iter().chain(limit.evidence.first())),
+            Page::default().heading("What happens beyond").paragraphs(&beyond),
         ])
         .heading("For the engineer")
         .figures(more.into_iter().map(Figure::on_page))

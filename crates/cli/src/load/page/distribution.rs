@@ -3,10 +3,11 @@
 use maud::{Markup, html};
 use tidegate_load::result::series::Subwindow;
 use tidegate_load::{Percentiles, Summary};
-use tidegate_report::{Bars, Chart, Line, Scale, figure, histogram};
+use tidegate_report::number::{NONE, count, number};
+use tidegate_report::{Bars, Cell, Chart, Line, Scale, Table, figure, histogram};
 use tidegate_stats::{CensoredHistogram, Histogram};
 
-use super::format::{NONE, Percentile, count};
+use super::percentile::Percentile;
 
 /// Bars of the histogram, and points of the percentile curve.
 const BARS: usize = 40;
@@ -80,7 +81,7 @@ fn bars(responses: &Histogram, times: &Percentiles) -> Markup {
     let below = |edge: &f64| if *edge <= low { 0 } else { responses.count_up_to_ms(*edge) };
     let counts: Vec<u64> =
         edges.windows(2).map(|two| below(&two[1]).saturating_sub(below(&two[0]))).collect();
-    let marks: Vec<(f64, String)> = [Percentile::P50, Percentile::P95, Percentile::P99]
+    let marks: Vec<(f64, String)> = Percentile::MAIN
         .into_iter()
         .filter_map(|of| Some((of.of(times)?.ms, format!("{} {} ms", of.name(), of.text(times)))))
         .collect();
@@ -114,7 +115,7 @@ fn percentile_name(share: f64) -> String {
 }
 
 /// Percentiles of response times and of the phases of requests.
-pub(super) fn table(run: &Summary) -> Markup {
+pub(super) fn table(run: &Summary) -> Table {
     let phases = &run.phases;
     let rows = [
         ("response", "from the intended start to the last byte", &run.response),
@@ -129,19 +130,19 @@ pub(super) fn table(run: &Summary) -> Markup {
         ("first byte", "from sending the request", &phases.first_byte),
         ("last byte", "from the first byte", &phases.last_byte),
     ];
-    html! { div.scroll { table.dense {
-        thead { tr {
-            th { "ms" }
-            @for of in Percentile::ALL { th { (of.name()) } }
-            th { "mean" } th { "count" }
-        } }
-        tbody { @for (name, meaning, times) in rows.iter().filter(|row| row.2.count > 0) { tr {
-            td { (name) small.meaning { (meaning) } }
-            @for of in Percentile::ALL { td { (of.text(times)) } }
-            td { (super::format::number(times.mean_ms)) } td { (count(times.count)) }
-        } }
-        @if rows.iter().all(|row| row.2.count == 0) { tr { td { (NONE) } td colspan="8" {} } } }
-    } } }
+    let percentiles = Percentile::ALL.map(Percentile::name);
+    let heads = ["ms"].into_iter().chain(percentiles).chain(["mean", "count"]);
+    let mut table = Table::new(heads).class("dense");
+    for (name, meaning, times) in rows.iter().filter(|row| row.2.count > 0) {
+        let name = Cell::default().markup(html! { (name) small.meaning { (meaning) } });
+        let percentiles = Percentile::ALL.map(|of| Cell::from(of.text(times)));
+        let rest = [number(times.mean_ms), count(times.count)].map(Cell::from);
+        table.row([name].into_iter().chain(percentiles).chain(rest));
+    }
+    if rows.iter().all(|row| row.2.count == 0) {
+        table.row([NONE, ""]);
+    }
+    table
 }
 
 #[cfg(test)]

@@ -3,40 +3,40 @@
 use maud::{Markup, html};
 use tidegate_load::Summary;
 use tidegate_load::result::failure::{RequestFailure, Sample};
+use tidegate_report::Page;
+use tidegate_report::number::{count, share};
 
-use super::format::{count, share};
 use super::kinds::meaning;
+use super::tables::listed;
 
-/// Most rows, and most samples; all are in the JSON.
-const ROWS: usize = 200;
+/// Most samples; all are in the JSON.
 const SAMPLES: usize = 20;
 
 /// The failed requests by step and cause, the most frequent first.
-pub(super) fn failures(run: &Summary) -> Markup {
-    if run.failures.is_empty() {
-        return html! {};
-    }
+pub(super) fn failures(page: Page, run: &Summary) -> Page {
     let failed = run.totals.requests_failed;
+    let failures: Vec<_> = run.failures.iter().map(|failure| (failure, failed)).collect();
+    let page = listed(
+        page,
+        "Why requests failed",
+        ("dense wrapped", &[1]),
+        &failures,
+        &[
+            ("step", |(it, _)| it.step().into()),
+            ("cause", |(it, _)| cause(it).into()),
+            ("requests", |(it, _)| count(it.count).into()),
+            ("of those failed", |(it, failed)| share(it.count, *failed).into()),
+        ],
+    );
     let with_sample = run.failures.iter().filter_map(|it| Some((it, it.sample.as_ref()?)));
-    html! {
-        h2 { "Why requests failed" }
-        div.scroll { table.dense.wrapped {
-            thead { tr { th.text { "step" } th.text { "cause" } th { "requests" } th { "of those failed" } } }
-            tbody { @for failure in run.failures.iter().take(ROWS) { tr {
-                td { (failure.step()) }
-                td.text { (cause(failure)) }
-                td { (count(failure.count)) }
-                td { (share(failure.count, failed)) }
-            } } }
-        } }
-        @if run.failures.len() > ROWS { p.soft { "And " (run.failures.len() - ROWS) " more, all in the JSON." } }
+    page.raw(html! {
         @for (index, (failure, sample)) in with_sample.take(SAMPLES).enumerate() {
             details.sample open[index == 0] {
                 summary { (failure.step()) ": " (cause(failure)) ", the first of them" }
                 (shown(sample))
             }
         }
-    }
+    })
 }
 
 fn cause(failure: &RequestFailure) -> String {

@@ -1,9 +1,11 @@
 //! Whether a run passed, and everything that a reader must know before its figures.
 
-use maud::{Markup, html};
+use maud::{Markup, Render, html};
+use tidegate_report::number::{number, percent, plural, seconds};
+use tidegate_report::{Cell, Page, Table};
 
-use super::format::{number, plural, seconds};
 use tidegate_load::{Summary, ThresholdResult};
+use tidegate_report::words::capital;
 
 /// How a run ended, from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,39 +60,32 @@ impl Headline {
         let all = run.thresholds.len() as u64;
         let by_chance = run.thresholds.iter().filter(|it| it.met && it.few.is_some()).count();
         let saturated = &run.driver.saturated_because;
-        let (level, title) = if !saturated.is_empty() {
-            (
-                Level::Failed,
-                "The load generator was saturated: these figures are not those of the target"
-                    .to_owned(),
-            )
+        let failed = if !saturated.is_empty() {
+            Some("The load generator was saturated: these figures are not those of the target")
         } else if !run.incomplete.is_empty() {
-            (Level::Failed, "The result is incomplete".to_owned())
+            Some("The result is incomplete")
         } else if run.raw_error.is_some() {
-            (Level::Failed, "An output file is incomplete".to_owned())
+            Some("An output file is incomplete")
         } else if run.interrupted && run.measured_s <= 0.0 {
-            (Level::Failed, "Stopped in the warm-up: nothing was measured".to_owned())
+            Some("Stopped in the warm-up: nothing was measured")
         } else if run.totals.requests_ok == 0 {
-            (Level::Failed, "No request succeeded".to_owned())
-        } else if run.aborted.is_some() {
-            (Level::Missed, "Ended early by a threshold".to_owned())
-        } else if missed > 0 {
-            let of = plural(all, "threshold", "thresholds");
-            (Level::Missed, format!("{missed} of {of} missed"))
-        } else if by_chance > 0 {
-            let of = plural(all, "threshold", "thresholds");
-            (Level::Chance, format!("Too few answers for {by_chance} of {of}: chance decides"))
-        } else if all > 0 {
-            (
-                Level::Passed,
-                if all == 1 {
-                    "The threshold is met".to_owned()
-                } else {
-                    format!("All {all} thresholds are met")
-                },
-            )
+            Some("No request succeeded")
         } else {
-            (Level::Measured, "Measured, without thresholds".to_owned())
+            None
+        };
+        let of = plural(all, "threshold", "thresholds");
+        let (level, title) = match failed {
+            Some(why) => (Level::Failed, why.to_owned()),
+            None if run.aborted.is_some() => {
+                (Level::Missed, "Ended early by a threshold".to_owned())
+            }
+            None if missed > 0 => (Level::Missed, format!("{missed} of {of} missed")),
+            None if by_chance > 0 => {
+                (Level::Chance, format!("Too few answers for {by_chance} of {of}: chance decides"))
+            }
+            None if all > 1 => (Level::Passed, format!("All {all} thresholds are met")),
+            None if all == 1 => (Level::Passed, "The threshold is met".to_owned()),
+            None => (Level::Measured, "Measured, without thresholds".to_owned()),
         };
         let mut reasons = Vec::new();
         reasons.extend(saturated.iter().cloned());
@@ -118,8 +113,10 @@ impl Headline {
         reasons.extend(run.warnings.iter().cloned());
         Self { level, title, reasons }
     }
+}
 
-    pub(super) fn markup(&self) -> Markup {
+impl Render for Headline {
+    fn render(&self) -> Markup {
         html! {
             div class=(self.level.class()) role="status" {
                 span.sign aria-hidden="true" { (self.level.sign()) }
@@ -134,32 +131,32 @@ impl Headline {
     }
 }
 
-/// A table of the thresholds, those that are missed first.
-pub(super) fn thresholds(run: &Summary) -> Markup {
+/// A table of the thresholds, those that are missed first; nothing where there are none.
+pub(super) fn thresholds(page: Page, run: &Summary) -> Page {
     if run.thresholds.is_empty() {
-        return html! {};
+        return page;
     }
     let mut rows: Vec<&ThresholdResult> = run.thresholds.iter().collect();
     rows.sort_by_key(|threshold| threshold.met);
-    let judged = |threshold: &ThresholdResult| match (threshold.met, threshold.few) {
-        (true, None) => html! { span.mark-met { "✓ met " } },
-        (true, Some(_)) => html! { span.mark-chance { "? chance " } },
-        (false, _) => html! { span.mark-missed { "✗ missed " } },
-    };
-    let few = |threshold: &ThresholdResult| {
-        let text = threshold
+    let heads = ["threshold", "value", "must be"];
+    let mut table = Table::new(heads).class("facts thresholds").words(&[2]);
+    for threshold in rows {
+        let (class, word) = match (threshold.met, threshold.few) {
+            (true, None) => ("mark-met", "✓ met "),
+            (true, Some(_)) => ("mark-chance", "? chance "),
+            (false, _) => ("mark-missed", "✗ missed "),
+        };
+        let name = html! { span class=(class) { (word) } code { (threshold.metric) } };
+        let few = threshold
             .few
             .map(|few| format!(", of {} answers; it takes {}", few.answers, few.needed));
-        text.unwrap_or_default()
-    };
-    html! { div.scroll { table.facts.thresholds {
-        thead { tr { th { "threshold" } th { "value" } th.text { "must be" } } }
-        tbody { @for threshold in rows { tr {
-            td { (judged(threshold)) code { (threshold.metric) } }
-            td.missed[!threshold.met] { (value(threshold)) }
-            td.text { (limit(threshold)) (few(threshold)) }
-        } } }
-    } } }
+        table.row([
+            Cell::default().markup(name),
+            Cell::from(value(threshold)).class(if threshold.met { "" } else { "missed" }),
+            (limit(threshold) + &few.unwrap_or_default()).into(),
+        ]);
+    }
+    page.table(&table)
 }
 
 fn value(threshold: &ThresholdResult) -> String {
@@ -179,7 +176,7 @@ fn limit(threshold: &ThresholdResult) -> String {
 /// A value in the unit that the end of its name gives.
 fn figure(value: f64, metric: &str) -> String {
     if metric.ends_with("_ratio") {
-        super::format::percent(value)
+        percent(value)
     } else {
         format!("{}{}", number(value), unit(metric))
     }
@@ -188,9 +185,4 @@ fn figure(value: f64, metric: &str) -> String {
 fn unit(metric: &str) -> &'static str {
     let units = [("_ms", "\u{a0}ms"), ("_per_s", "/s"), ("_ratio", "\u{a0}%")];
     units.into_iter().find(|(end, _)| metric.ends_with(end)).map_or("", |(_, unit)| unit)
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }

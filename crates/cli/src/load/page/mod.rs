@@ -2,10 +2,10 @@
 
 mod distribution;
 mod failures;
-mod format;
 mod headline;
 mod kinds;
 mod over_time;
+mod percentile;
 mod repeated;
 mod setting;
 mod tables;
@@ -13,73 +13,72 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use maud::{Markup, html};
+use maud::html;
+use tidegate_report::Page;
+use tidegate_report::number::{count, number, seconds, share};
 
-use format::{Percentile, count, number, seconds, share};
 use headline::Headline;
+use percentile::Percentile;
 use tidegate_load::{RepeatedFigure, Summary};
 
 /// The page of a result; `figures` are those over several runs.
 pub fn page(runs: &[&Summary], figures: &[RepeatedFigure]) -> String {
-    match runs {
-        [run] => {
-            let title = format!("{} at {}: {}", run.scenario, run.target, Headline::of(run).title);
-            tidegate_report::page(&title, &single(run))
-        }
-        runs => repeated::page(runs, figures),
-    }
+    let [run] = runs else { return repeated::page(runs, figures) };
+    let verdict = Headline::of(run);
+    let page = Page::new(format!("{} at {}: {}", run.scenario, run.target, verdict.title))
+        .kicker(html! { "Load test · " (setting::started(run)) " · " (seconds(run.measured_s)) " measured after " (seconds(run.warm_up_s)) " of warm-up" })
+        .raw(html! { h1 { (run.scenario) " at " span.address { (run.target) } } });
+    content(page, run, &verdict).html()
 }
 
-fn single(run: &Summary) -> Markup {
-    html! {
-        p.kicker { "Load test · " (setting::started(run)) " · " (seconds(run.measured_s)) " measured after " (seconds(run.warm_up_s)) " of warm-up" }
-        h1 { (run.scenario) " at " span.address { (run.target) } }
-        (Headline::of(run).markup())
-        (headline::thresholds(run))
-        (content(run))
-    }
-}
-
-/// Everything below the verdict.
-fn content(run: &Summary) -> Markup {
-    html! {
-        (cards(run))
-        h2 { "Over time" }
-        (over_time::charts(run))
-        h2 { "Response times" }
-        (distribution::figures(run))
-        (distribution::table(run))
-        h2 { "Answers and failures" }
-        (tables::outcomes(run))
-        (failures::failures(run))
-        (tables::failed_checks(run))
-        (tables::pages(run))
-        (tables::groups("Classes of customers", "class", &run.classes, run.measured_s))
-        (tables::groups("Arrivals", "entry", &run.models, run.measured_s))
-        h2 { "The load generator" }
-        (over_time::driver_charts(run))
-        (setting::drivers(run))
-        h2 { "How it was run" }
-        (setting::how(run))
-    }
+/// The verdict on a run and everything below it.
+fn content(page: Page, run: &Summary, verdict: &Headline) -> Page {
+    let page = headline::thresholds(page.raw(verdict), run);
+    let page = cards(page, run).heading("Over time").raw(over_time::charts(run));
+    let page = page.heading("Response times").raw(distribution::figures(run));
+    let page = page.table(&distribution::table(run));
+    let page = tables::outcomes(page.heading("Answers and failures"), run);
+    let page = tables::failed_checks(failures::failures(page, run), run);
+    let page = tables::pages(page, run);
+    let page = tables::groups(page, "Classes of customers", "class", &run.classes, run.measured_s);
+    let page = tables::groups(page, "Arrivals", "entry", &run.models, run.measured_s);
+    let page = page.heading("The load generator").raw(over_time::driver_charts(run));
+    let page = setting::drivers(page, run).heading("How it was run");
+    page.facts(setting::how(run))
 }
 
 /// The key figures.
-fn cards(run: &Summary) -> Markup {
+fn cards(page: Page, run: &Summary) -> Page {
     let totals = &run.totals;
-    let card = |value: String, unit: &str, label: String| {
-        html! { div.card { b { (value) @if !unit.is_empty() { small { (unit) } } } span { (label) } } }
+    let card = |value: String, unit: &str, name: String| {
+        (html! { (value) @if !unit.is_empty() { small { (unit) } } }, name)
     };
-    let time = |of: Percentile, label: &str| {
+    let time = |of: Percentile, name: &str| {
         let unit = if of.of(&run.response).is_some() { "ms" } else { "" };
-        card(of.text(&run.response), unit, label.to_owned())
+        card(of.text(&run.response), unit, name.to_owned())
     };
-    html! { div.cards.key {
-        (card(number(run.requests_per_s), "/s", format!("requests answered, {} in all", count(totals.requests_ok))))
-        (card(share(totals.requests_failed, totals.requests()), "", format!("requests failed, {} of {}", count(totals.requests_failed), count(totals.requests()))))
-        (time(Percentile::P50, "median response time"))
-        (time(Percentile::P95, "95th percentile"))
-        (time(Percentile::P99, "99th percentile"))
-        (card(number(run.completed_per_s), "/s", format!("sessions completed, {}/s offered", number(run.offered_per_s))))
-    } }
+    let (failed, all) = (totals.requests_failed, totals.requests());
+    page.cards(
+        "key",
+        [
+            card(
+                number(run.requests_per_s),
+                "/s",
+                format!("requests answered, {} in all", count(totals.requests_ok)),
+            ),
+            card(
+                share(failed, all),
+                "",
+                format!("requests failed, {} of {}", count(failed), count(all)),
+            ),
+            time(Percentile::P50, "median response time"),
+            time(Percentile::P95, "95th percentile"),
+            time(Percentile::P99, "99th percentile"),
+            card(
+                number(run.completed_per_s),
+                "/s",
+                format!("sessions completed, {}/s offered", number(run.offered_per_s)),
+            ),
+        ],
+    )
 }

@@ -2,9 +2,10 @@
 
 use maud::{Markup, html};
 use tidegate_load::{Point, Summary};
+use tidegate_report::number::{plural, seconds};
 use tidegate_report::{Chart, Line, Scale, figure, time_ticks};
 
-use super::format::{Percentile, plural, seconds};
+use super::percentile::Percentile;
 
 /// Most points of a line.
 const POINTS: usize = 240;
@@ -54,11 +55,28 @@ type Rate = fn(&Point) -> f64;
 struct Plot<'a> {
     title: &'a str,
     note: String,
-    unit: &'a str,
-    scale: Scale,
-    reference: Option<(f64, &'a str)>,
-    y_max: Option<f64>,
     lines: Vec<Line>,
+    chart: Chart<'a>,
+}
+
+impl<'a> Plot<'a> {
+    fn new(title: &'a str, note: impl Into<String>, y_unit: &'a str, lines: Vec<Line>) -> Self {
+        let chart = Chart { y_unit, readings: true, ..Chart::default() };
+        Self { title, note: note.into(), lines, chart }
+    }
+
+    fn draw(&self, run: &Summary, axis: &TimeAxis) -> Markup {
+        let warm_up = run.warm_up_s.min(end_s(run)) / axis.unit_s;
+        let chart = Chart {
+            lines: &self.lines,
+            x_label: axis.label,
+            x_ticks: &axis.ticks,
+            x_max: Some(axis.end),
+            band: (warm_up > 0.0).then_some((0.0, warm_up, "warm-up")),
+            ..self.chart
+        };
+        figure(self.title, &self.note, &chart)
+    }
 }
 
 /// All charts over time but that of the load generator.
@@ -69,25 +87,12 @@ pub(super) fn charts(run: &Summary) -> Markup {
     }
     let axis = TimeAxis::of(run);
     let line = |name: &str, of: &dyn Fn(&Point) -> f64| curve(name, &steps, &axis, of);
-    let joined = if each_s > 1.5 {
-        format!(" A point is the mean of {}.", seconds(each_s))
-    } else {
-        String::new()
+    // Said where a point stands for several seconds.
+    let each = |what: &str| match each_s > 1.5 {
+        true => format!(" A point is the {what} {}.", seconds(each_s)),
+        false => String::new(),
     };
-    let slowest = if each_s > 1.5 {
-        format!(" A point is the slowest second of {}.", seconds(each_s))
-    } else {
-        String::new()
-    };
-    let plot = |title, note: String, unit, lines| Plot {
-        title,
-        note,
-        unit,
-        scale: Scale::Linear,
-        reference: None,
-        y_max: None,
-        lines,
-    };
+    let (joined, slowest) = (each("mean of"), each("slowest second of"));
     let mut sessions =
         vec![line("offered", &|s| s.offered_per_s), line("completed", &|s| s.completed_per_s)];
     let lost: [(&str, Rate); 3] = [
@@ -99,41 +104,35 @@ pub(super) fn charts(run: &Summary) -> Markup {
     let lost: Vec<Line> = lost.map(|(name, of)| line(name, &of)).collect();
     let none_lost = if lost.is_empty() { " None was refused, abandoned or failed." } else { "" };
     sessions.extend(lost);
-    let mut requests = vec![line("ok", &|s| s.requests_per_s)];
     let failed = failed_requests(run, &steps, &axis);
     let note = match &failed {
         Some(_) => "Answered as the page allows, and all others.",
         None => "Answered as the page allows. None failed.",
     };
-    requests.extend(failed);
-    let percentile = |of: Percentile| {
+    let requests = [line("ok", &|s| s.requests_per_s)].into_iter().chain(failed).collect();
+    let times = Percentile::MAIN.map(|of| {
         line(of.name(), &move |second| of.of(&second.response).map_or(f64::NAN, |it| it.ms))
-    };
-    let times = [Percentile::P50, Percentile::P95, Percentile::P99].map(percentile).into();
-    let mut plots = vec![
-        plot(
-            "Sessions",
-            format!("Offered by the schedule, completed and lost.{none_lost}{joined}"),
-            "sessions/s",
-            sessions,
+    });
+    let mut times = Plot::new(
+        "Response times",
+        format!(
+            "From the intended start to the last byte; logarithmic. A gap is a second without a response.{slowest}"
         ),
-        plot("Requests", format!("{note}{joined}"), "requests/s", requests),
-        Plot {
-            scale: Scale::Log,
-            ..plot(
-                "Response times",
-                format!(
-                    "From the intended start to the last byte; logarithmic. A gap is a second without a response.{slowest}"
-                ),
-                "ms",
-                times,
-            )
-        },
-        plot(
+        "ms",
+        times.into(),
+    );
+    times.chart.scale = Scale::Log;
+    let offered = format!("Offered by the schedule, completed and lost.{none_lost}{joined}");
+    let in_flight = vec![line("in flight", &|s| s.in_flight as f64)];
+    let mut plots = vec![
+        Plot::new("Sessions", offered, "sessions/s", sessions),
+        Plot::new("Requests", format!("{note}{joined}"), "requests/s", requests),
+        times,
+        Plot::new(
             "Sessions in flight",
-            "Begun and not over: thinking, waiting or receiving.".to_owned(),
+            "Begun and not over: thinking, waiting or receiving.",
             "sessions",
-            vec![line("in flight", &|s| s.in_flight as f64)],
+            in_flight,
         ),
     ];
     if run.totals.full_attempted > 0 || run.totals.resumed_attempted > 0 {
@@ -141,14 +140,10 @@ pub(super) fn charts(run: &Summary) -> Markup {
             line("full", &|s| s.full_handshakes_per_s),
             line("resumed", &|s| s.resumed_handshakes_per_s),
         ];
-        plots.push(plot(
-            "TLS handshakes",
-            format!("Completed: with certificate and signature, and from a ticket.{joined}"),
-            "handshakes/s",
-            lines,
-        ));
+        let note = format!("Completed: with certificate and signature, and from a ticket.{joined}");
+        plots.push(Plot::new("TLS handshakes", note, "handshakes/s", lines));
     }
-    html! { div.charts { @for plot in plots { (draw(plot, run, &axis)) } } }
+    html! { div.charts { @for plot in plots { (plot.draw(run, &axis)) } } }
 }
 
 /// The charts of the load generator.
@@ -158,52 +153,24 @@ pub(super) fn driver_charts(run: &Summary) -> Markup {
         return html! {};
     }
     let axis = TimeAxis::of(run);
-    let cpu = Plot {
-        title: "CPU of the busiest thread",
-        note: "Beyond 95 % the load generator delays its own requests.".to_owned(),
-        unit: "% of a processor",
-        scale: Scale::Linear,
-        reference: Some((95.0, "saturated")),
-        y_max: Some(100.0),
-        lines: vec![curve("cpu", &steps, &axis, |s| 100.0 * s.driver_cpu_share)],
-    };
+    let mut cpu = Plot::new(
+        "CPU of the busiest thread",
+        "Beyond 95 % the load generator delays its own requests.",
+        "% of a processor",
+        vec![curve("cpu", &steps, &axis, |s| 100.0 * s.driver_cpu_share)],
+    );
+    (cpu.chart.reference, cpu.chart.y_max) = (Some((95.0, "saturated")), Some(100.0));
     let late =
         run.series.iter().fold(0, |sum: u64, second| sum.saturating_add(second.missed_starts));
+    let late_of = plural(late, "start", "starts");
+    let note = format!("{late_of} more than 10 ms after the intended time, warm-up included.");
     let per_s = |s: &Point| s.missed_starts as f64 / s.length_s.max(1e-3);
-    let missed = (late > 0).then(|| Plot {
-        title: "Late starts",
-        note: format!(
-            "{} more than 10 ms after the intended time, warm-up included.",
-            plural(late, "start", "starts")
-        ),
-        unit: "starts/s",
-        scale: Scale::Linear,
-        reference: None,
-        y_max: None,
-        lines: vec![curve("late", &steps, &axis, per_s)],
-    });
+    let lines = vec![curve("late", &steps, &axis, per_s)];
+    let missed = Plot::new("Late starts", note, "starts/s", lines);
     html! { div.charts {
-        (draw(cpu, run, &axis))
-        @if let Some(missed) = missed { (draw(missed, run, &axis)) }
+        (cpu.draw(run, &axis))
+        @if late > 0 { (missed.draw(run, &axis)) }
     } }
-}
-
-fn draw(plot: Plot, run: &Summary, axis: &TimeAxis) -> Markup {
-    let warm_up = run.warm_up_s.min(end_s(run)) / axis.unit_s;
-    let chart = Chart {
-        lines: &plot.lines,
-        x_label: axis.label,
-        x_ticks: &axis.ticks,
-        x_max: Some(axis.end),
-        y_unit: plot.unit,
-        scale: plot.scale,
-        reference: plot.reference,
-        y_max: plot.y_max,
-        band: (warm_up > 0.0).then_some((0.0, warm_up, "warm-up")),
-        readings: true,
-        ..Chart::default()
-    };
-    figure(plot.title, &plot.note, &chart)
 }
 
 fn curve(name: &str, steps: &[Step], axis: &TimeAxis, of: impl Fn(&Point) -> f64) -> Line {

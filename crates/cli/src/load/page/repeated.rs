@@ -1,11 +1,14 @@
 //! The page of several runs: means with their intervals, and then each run.
 
-use maud::{Markup, PreEscaped, html};
+use maud::{PreEscaped, html};
+use tidegate_report::number::{NONE, count, number, percent, share};
+use tidegate_report::{Cell, Column, Page, Table};
 
-use super::format::{NONE, Percentile, count, number, percent, share};
 use super::headline::Headline;
+use super::percentile::Percentile;
 use tidegate_load::compare::Unit;
 use tidegate_load::{RepeatedFigure, Summary};
+use tidegate_report::words::small;
 
 /// Most runs that are shown in full.
 const IN_FULL: usize = 20;
@@ -14,59 +17,58 @@ pub(super) fn page(runs: &[&Summary], figures: &[RepeatedFigure]) -> String {
     let verdicts: Vec<Headline> = runs.iter().map(|run| Headline::of(run)).collect();
     // The worst one is the verdict on all.
     let worst = verdicts.iter().max_by_key(|verdict| verdict.level);
-    let first = runs[0];
+    let (first, last) = (runs[0], runs[runs.len() - 1]);
     let title = format!("{} at {}: {} runs", first.scenario, first.target, runs.len());
-    let content = html! {
-        p.kicker { "Load test · " (super::setting::started(first)) " · " (runs.len()) " runs with seeds " (first.seed) " to " (runs[runs.len() - 1].seed) }
-        h1 { (first.scenario) " at " span.address { (first.target) } }
-        @if let Some(worst) = worst { (over_all(worst, &verdicts)) }
-        h2 { "Means and 95 % confidence intervals" }
-        p.soft { "Each run is one measurement; the interval is by Student's t. Dots are runs, the line is the interval, the stroke its mean." }
-        (intervals(figures))
-        h2 { "Runs" }
-        (table(runs, &verdicts))
-        @for (index, (run, verdict)) in runs.iter().zip(&verdicts).take(IN_FULL).enumerate() {
-            details { summary { "Run " (index + 1) ", seed " (run.seed) }
-                (verdict.markup())
-                (super::headline::thresholds(run))
-                (super::content(run))
-            }
-        }
-        @if runs.len() > IN_FULL { p.soft { "Runs after the first " (IN_FULL) " are in the JSON." } }
-    };
-    tidegate_report::page(&title, &content)
+    let mut page = Page::new(title)
+        .kicker(html! { "Load test · " (super::setting::started(first)) " · " (runs.len()) " runs with seeds " (first.seed) " to " (last.seed) })
+        .raw(html! { h1 { (first.scenario) " at " span.address { (first.target) } } })
+        .raw(html! { @if let Some(worst) = worst { (over_all(worst, &verdicts)) } })
+        .heading("Means and 95 % confidence intervals")
+        .soft(html! { "Each run is one measurement; the interval is by Student's t. Dots are runs, the line is the interval, the stroke its mean." })
+        .table(&intervals(figures))
+        .heading("Runs")
+        .table(&table(runs, &verdicts));
+    for (index, (run, verdict)) in runs.iter().zip(&verdicts).take(IN_FULL).enumerate() {
+        let title = format!("Run {}, seed {}", index + 1, run.seed);
+        page = page.folded(&title, super::content(Page::default(), run, verdict));
+    }
+    let more = runs.len() > IN_FULL;
+    page.only_if(more, |it| {
+        it.soft(html! { "Runs after the first " (IN_FULL) " are in the JSON." })
+    })
+    .html()
 }
 
-fn over_all(worst: &Headline, all: &[Headline]) -> Markup {
+fn over_all(worst: &Headline, all: &[Headline]) -> Headline {
     let alike = all.iter().filter(|verdict| verdict.level == worst.level).count();
-    let title = if alike == all.len() {
-        format!("In all {} runs: {}", all.len(), lower(&worst.title))
-    } else {
-        format!("In {alike} of {} runs: {}", all.len(), lower(&worst.title))
+    let title = match (alike == all.len(), all.len(), small(&worst.title)) {
+        (true, all, worst) => format!("In all {all} runs: {worst}"),
+        (false, all, worst) => format!("In {alike} of {all} runs: {worst}"),
     };
-    Headline { level: worst.level, title, reasons: worst.reasons.clone() }.markup()
+    Headline { level: worst.level, title, reasons: worst.reasons.clone() }
 }
 
-fn lower(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
-}
-
-fn intervals(figures: &[RepeatedFigure]) -> Markup {
-    html! { div.scroll { table.facts {
-        thead { tr { th { "figure" } th { "mean" } th { "95 % interval" } th.text.bars { "runs" } } }
-        tbody { @for figure in figures { tr {
-            td { code { (figure.figure) } }
-            @match &figure.mean {
-                Some(mean) => {
-                    td { (text(mean.value, figure.unit)) }
-                    td { (text(mean.low, figure.unit)) " to " (text(mean.high, figure.unit)) }
-                }
-                None => { td { (NONE) } td { (NONE) } }
+fn intervals(figures: &[RepeatedFigure]) -> Table {
+    let runs = |cell: Cell| cell.class("text bars");
+    let heads = ["figure", "mean", "95 % interval"].map(Column::from);
+    let mut table =
+        Table::new(heads.into_iter().chain([Column::new(runs("runs".into()))])).class("facts");
+    for figure in figures {
+        let [mean, interval] = match &figure.mean {
+            Some(mean) => {
+                let [low, high] = [mean.low, mean.high].map(|it| text(it, figure.unit));
+                [text(mean.value, figure.unit), format!("{low} to {high}")]
             }
-            td.text.bars { (PreEscaped(strip(figure))) }
-        } } }
-    } } }
+            None => [NONE, NONE].map(str::to_owned),
+        };
+        table.row([
+            Cell::default().markup(html! { code { (figure.figure) } }),
+            mean.into(),
+            interval.into(),
+            runs(Cell::default().markup(PreEscaped(strip(figure)))),
+        ]);
+    }
+    table
 }
 
 fn text(value: f64, unit: Unit) -> String {
@@ -108,18 +110,22 @@ fn strip(figure: &RepeatedFigure) -> String {
     svg + "</svg>"
 }
 
-fn table(runs: &[&Summary], verdicts: &[Headline]) -> Markup {
-    html! { div.scroll { table.dense {
-        thead { tr {
-            th { "run" } th { "seed" } th.text { "verdict" } th { "completed/s" } th { "requests/s" } th { "failed requests" } th { "failed share" }
-            @for of in [Percentile::P50, Percentile::P95, Percentile::P99] { th { (of.name()) " ms" } }
-        } }
-        tbody { @for (index, (run, verdict)) in runs.iter().zip(verdicts).enumerate() { tr {
-            td { (index + 1) } td { (run.seed) }
-            td.text { (verdict.level.sign()) " " (verdict.title) }
-            td { (number(run.completed_per_s)) } td { (number(run.requests_per_s)) }
-            td { (count(run.totals.requests_failed)) } td { (share(run.totals.requests_failed, run.totals.requests())) }
-            @for of in [Percentile::P50, Percentile::P95, Percentile::P99] { td { (of.text(&run.response)) } }
-        } } }
-    } } }
+fn table(runs: &[&Summary], verdicts: &[Headline]) -> Table {
+    let heads = ["run", "seed", "verdict", "completed/s", "requests/s", "failed requests"];
+    let more = ["failed share", "p50 ms", "p95 ms", "p99 ms"];
+    let mut table = Table::new(heads.into_iter().chain(more)).class("dense").words(&[2]);
+    for (index, (run, verdict)) in runs.iter().zip(verdicts).enumerate() {
+        let failed = run.totals.requests_failed;
+        let figures = [
+            (index + 1).to_string(),
+            run.seed.to_string(),
+            format!("{} {}", verdict.level.sign(), verdict.title),
+            number(run.completed_per_s),
+            number(run.requests_per_s),
+            count(failed),
+            share(failed, run.totals.requests()),
+        ];
+        table.row(figures.into_iter().chain(Percentile::MAIN.map(|of| of.text(&run.response))));
+    }
+    table
 }

@@ -2,77 +2,96 @@
 
 use jiff::Timestamp;
 use maud::{Markup, html};
+use tidegate_report::number::{count, number, percent, plural, seconds, share};
+use tidegate_report::{Cell, Page, Table};
 
-use super::format::{Percentile, count, number, percent, plural, seconds, share};
+use super::percentile::Percentile;
 use tidegate_load::Summary;
 use tidegate_load::result::driver::{Driver, Machine};
 
 /// The load generators, with their delays.
-pub(super) fn drivers(run: &Summary) -> Markup {
-    let driver = &run.driver;
-    html! {
-        div.scroll { table.dense {
-            thead { tr {
-                th { "load generator" } th { "threads" } th { "CPU of the busiest" } th { "CPU time" }
-                th { "late starts" } th { "stalled" }
-                th { "start delay p50 ms" } th { "p99 ms" } th { "loop delay p50 ms" } th { "p99 ms" }
-            } }
-            tbody {
-                (row(if run.drivers.is_empty() { "this process" } else { "all" }, driver))
-                @for one in &run.drivers { (row(&format!("{} on {}", one.shard, one.machine.cpu), &one.driver)) }
-            }
-        } }
-        p.soft {
-            (plural(run.totals.missed_starts, "start", "starts")) " of " (count(run.totals.starts)) " ("
-            (share(run.totals.missed_starts, run.totals.starts)) ") came more than 10 ms after the intended time. "
-            "Response times count from the intended time, so that this delay is part of them."
-        }
+pub(super) fn drivers(page: Page, run: &Summary) -> Page {
+    let heads = ["load generator", "threads", "CPU of the busiest", "CPU time", "late starts"];
+    let delays = ["stalled", "start delay p50 ms", "p99 ms", "loop delay p50 ms", "p99 ms"];
+    let mut table = Table::new(heads.into_iter().chain(delays)).class("dense");
+    let mut row = |name: String, driver: &Driver| {
+        let delays = [&driver.start_delay, &driver.loop_delay];
+        let delays = delays.map(|it| [Percentile::P50, Percentile::P99].map(|of| of.text(it)));
+        let figures = [
+            driver.threads.to_string(),
+            percent(driver.cpu_share),
+            seconds(driver.cpu_s),
+            percent(driver.missed_share),
+            percent(driver.stalled_share),
+        ];
+        let figures = figures.into_iter().chain(delays.concat()).map(Cell::from);
+        table.row([Cell::from(name).class("title")].into_iter().chain(figures));
+    };
+    row(if run.drivers.is_empty() { "this process" } else { "all" }.into(), &run.driver);
+    for one in &run.drivers {
+        row(format!("{} on {}", one.shard, one.machine.cpu), &one.driver);
     }
-}
-
-fn row(name: &str, driver: &Driver) -> Markup {
-    html! { tr {
-        td.title { (name) } td { (driver.threads) }
-        td { (percent(driver.cpu_share)) } td { (seconds(driver.cpu_s)) }
-        td { (percent(driver.missed_share)) } td { (percent(driver.stalled_share)) }
-        @for delay in [&driver.start_delay, &driver.loop_delay] {
-            td { (Percentile::P50.text(delay)) } td { (Percentile::P99.text(delay)) }
-        }
-    } }
+    let (missed, starts) = (run.totals.missed_starts, run.totals.starts);
+    page.table(&table).soft(html! {
+        (plural(missed, "start", "starts")) " of " (count(starts)) " ("
+        (share(missed, starts)) ") came more than 10 ms after the intended time. "
+        "Response times count from the intended time, so that this delay is part of them."
+    })
 }
 
 /// Everything that the figures depend on.
-pub(super) fn how(run: &Summary) -> Markup {
+pub(super) fn how(run: &Summary) -> Vec<(String, Markup)> {
     let totals = &run.totals;
-    html! { dl.how {
-        dt { "Target" } dd { (run.target) }
-        dt { "Scenario" } dd { (run.scenario) ": sessions of " (number(run.session_length.mean_requests)) " requests on average" }
-        dt { "Arrivals" } dd { (run.arrivals) }
-        dt { "Time" } dd {
-            (started(run)) "; " (seconds(run.measured_s)) " measured after " (seconds(run.warm_up_s)) " of warm-up" }
-        dt { "Patience" } dd { (seconds(run.patience_ms / 1000.0)) " from the intended start to the last byte"
-            @if run.time_scale != 1.0 { "; think times and patience × " (run.time_scale) }
-            @if run.patience_scale != 1.0 && run.patience_scale > 0.0 { "; patience × " (run.patience_scale) " in addition" } }
-        @if !run.http.is_empty() { dt { "HTTP" } dd { (run.http) } }
-        @if totals.full_attempted > 0 || totals.resumed_attempted > 0 {
-            dt { "Handshakes" } dd {
-                (count(totals.full_ok)) " full of " (count(totals.full_attempted)) ", "
-                (count(totals.resumed_ok)) " resumed of " (count(totals.resumed_attempted))
-                "; " (share(totals.full_ok, totals.full_ok.saturating_add(totals.resumed_ok))) " full"
-                @if let Some(asked) = run.full_share_asked { " (" (percent(asked)) " requested)" }
-                @if totals.resumption_declined > 0 { "; " (count(totals.resumption_declined)) " declined by the server" }
-                @if totals.resumption_without_ticket > 0 { "; " (count(totals.resumption_without_ticket)) " without a ticket" } }
-        }
-        @for tls in &run.tls {
-            dt { "TLS " (tls.version) } dd {
-                (tls.suite) @if let Some(group) = &tls.group { ", " (group) }
-                ": " (count(tls.full)) " full, " (count(tls.resumed)) " resumed" }
-        }
-        dt { "Seed" } dd { (run.seed) }
-        @if !run.version.is_empty() { dt { "Version" } dd { "tidegate " (run.version) } }
-        dt { "Machine" } dd { (machine(&run.machine)) }
-        @if !run.command.is_empty() { dt { "Command" } dd { code { (run.command) } } }
-    } }
+    let mut facts = Vec::new();
+    let mut fact = |name: &str, is: Markup| facts.push((name.to_owned(), is));
+    fact("Target", html! { (run.target) });
+    fact(
+        "Scenario",
+        html! { (run.scenario) ": sessions of " (number(run.session_length.mean_requests)) " requests on average" },
+    );
+    fact("Arrivals", html! { (run.arrivals) });
+    fact(
+        "Time",
+        html! { (started(run)) "; " (seconds(run.measured_s)) " measured after " (seconds(run.warm_up_s)) " of warm-up" },
+    );
+    fact(
+        "Patience",
+        html! { (seconds(run.patience_ms / 1000.0)) " from the intended start to the last byte"
+        @if run.time_scale != 1.0 { "; think times and patience × " (run.time_scale) }
+        @if run.patience_scale != 1.0 && run.patience_scale > 0.0 { "; patience × " (run.patience_scale) " in addition" } },
+    );
+    if !run.http.is_empty() {
+        fact("HTTP", html! { (run.http) });
+    }
+    if totals.full_attempted > 0 || totals.resumed_attempted > 0 {
+        fact(
+            "Handshakes",
+            html! {
+            (count(totals.full_ok)) " full of " (count(totals.full_attempted)) ", "
+            (count(totals.resumed_ok)) " resumed of " (count(totals.resumed_attempted))
+            "; " (share(totals.full_ok, totals.full_ok.saturating_add(totals.resumed_ok))) " full"
+            @if let Some(asked) = run.full_share_asked { " (" (percent(asked)) " requested)" }
+            @if totals.resumption_declined > 0 { "; " (count(totals.resumption_declined)) " declined by the server" }
+            @if totals.resumption_without_ticket > 0 { "; " (count(totals.resumption_without_ticket)) " without a ticket" } },
+        );
+    }
+    for tls in &run.tls {
+        fact(
+            &format!("TLS {}", tls.version),
+            html! {
+            (tls.suite) @if let Some(group) = &tls.group { ", " (group) }
+            ": " (count(tls.full)) " full, " (count(tls.resumed)) " resumed" },
+        );
+    }
+    fact("Seed", html! { (run.seed) });
+    if !run.version.is_empty() {
+        fact("Version", html! { "tidegate " (run.version) });
+    }
+    fact("Machine", html! { (machine(&run.machine)) });
+    if !run.command.is_empty() {
+        fact("Command", html! { code { (run.command) } });
+    }
+    facts
 }
 
 fn machine(machine: &Machine) -> String {

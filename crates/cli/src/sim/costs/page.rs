@@ -2,12 +2,10 @@
 //! self-contained HTML file.
 
 use maud::{Markup, html};
+use tidegate_report::{Chart, Line, Page, plain_figure, time_ticks};
 use tidegate_sim::estimators::{ConnectionCosts, Course, Moment, NAMES};
 
 use super::{Comparison, Source, table};
-use tidegate_report::{Chart, Line, time_ticks};
-
-use super::super::report::figure;
 
 /// The whole page.
 pub fn page(comparison: &Comparison) -> String {
@@ -15,26 +13,24 @@ pub fn page(comparison: &Comparison) -> String {
         Source::Simulated { .. } => "Cost of a connection: estimators, simulated",
         Source::Real => "Cost of a connection: estimators, on the real gate",
     };
-    let content = html! {
-        h1 { (title) }
-        p.lead {
-            "CTN is the cost of a connection of a new session, its requests included; CTO is that of \
-            a returning session. All estimators but "
-            em { "attributed" }
-            ", which the gate uses, see only the CPU time used and the work done. "
-            (table::truth_of(comparison.source))
-        }
-        @for course in &comparison.courses {
-            h2 id=(course.name) { (course.name) }
-            p { (course.about) }
-            (table::accuracies(course).html())
-            div.charts {
-                (chart(course, "CTN", |costs| costs.new_cpu_s))
-                (chart(course, "CTO", |costs| costs.returning_cpu_s))
-            }
-        }
+    let lead = html! {
+        "CTN is the cost of a connection of a new session, its requests included; CTO is that of \
+        a returning session. All estimators but "
+        em { "attributed" }
+        ", which the gate uses, see only the CPU time used and the work done. "
+        (table::truth_of(comparison.source))
     };
-    tidegate_report::page("Tidegate: cost of a connection", &content)
+    let page = Page::new("Tidegate: cost of a connection").headline(title, lead);
+    let with = |page: Page, course: &Course| {
+        page.anchor(&course.name, &course.name)
+            .paragraphs([&course.about])
+            .table(&table::accuracies(course))
+            .figures([
+                chart(course, "CTN", |costs| costs.new_cpu_s),
+                chart(course, "CTO", |costs| costs.returning_cpu_s),
+            ])
+    };
+    comparison.courses.iter().fold(page, with).html()
 }
 
 /// The estimates of the first run, a point per second.
@@ -65,5 +61,5 @@ fn chart(course: &Course, title: &str, of: fn(&ConnectionCosts) -> f64) -> Marku
         y_max: Some(if highest > 0.0 { 1.6 * highest } else { 1.0 }),
         ..Chart::default()
     };
-    figure(title, "One run; values above the frame are drawn at its edge.", &chart)
+    plain_figure(title, "One run; values above the frame are drawn at its edge.", &chart)
 }
