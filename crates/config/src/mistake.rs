@@ -59,6 +59,13 @@ impl fmt::Display for Mistake {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mistakes(pub Vec<Mistake>);
 
+impl Mistakes {
+    /// A line each.
+    pub fn lines(&self) -> Vec<String> {
+        self.0.iter().map(ToString::to_string).collect()
+    }
+}
+
 impl fmt::Display for Mistakes {
     /// A line each.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

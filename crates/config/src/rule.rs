@@ -63,7 +63,7 @@ macro_rules! whole_fields {
         }
     )*};
 }
-whole_fields!(u16, u32, u64, usize);
+whole_fields!(u8, u16, u32, u64, usize);
 
 /// The text of a value that must be text; `example` shows how to write it.
 ///

@@ -97,4 +97,3 @@ pub use scenario::{HeaderField, PageRequest, Scenario};
 pub use tidegate_config::{Mistake, Mistakes};
 pub use tidegate_stats::{Percentiles, Quantile};
 pub use totals::Totals;
-pub use word::Word;

@@ -8,7 +8,7 @@ use tidegate_host::Cores;
 use tidegate_load::scenario::Method;
 use tidegate_load::{
     Close, Http, KeepAlive, KeyExchangeGroup, Resolve, Shard, Sources, Suite, TicketsOf,
-    TlsVersions, Word, start_at,
+    TlsVersions, start_at,
 };
 
 use super::{Command, metrics, values};
@@ -125,7 +125,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", help_heading = "TLS and HTTP")]
     pub(super) ca: Option<PathBuf>,
     /// TLS versions to offer
-    #[arg(long, value_name = "VERSION", value_parser = values::word::<TlsVersions>(&TlsVersions::WORDS[1..]), help_heading = "TLS and HTTP")]
+    #[arg(long, value_name = "VERSION", value_parser = values::word(&TlsVersions::ALL[1..]), help_heading = "TLS and HTTP")]
     pub(super) tls: Option<TlsVersions>,
     /// Cipher suites to offer, in order of preference, such as
     /// TLS_AES_256_GCM_SHA384,TLS_CHACHA20_POLY1305_SHA256
@@ -146,21 +146,21 @@ pub struct Args {
     pub(super) full_share: Option<f64>,
     /// Tickets used for resumption: the customer's own (default), those of all customers
     /// (default with --full-share), or one TLS 1.3 ticket for all handshakes
-    #[arg(long, value_name = "OF", value_parser = values::word::<TicketsOf>(TicketsOf::WORDS), help_heading = "TLS and HTTP")]
+    #[arg(long, value_name = "OF", value_parser = values::word(TicketsOf::ALL), help_heading = "TLS and HTTP")]
     pub(super) tickets: Option<TicketsOf>,
     /// HTTP version; 2 is negotiated by ALPN over TLS and used with prior knowledge over
     /// plain TCP
-    #[arg(long, value_name = "VERSION", value_parser = values::word::<Http>(Http::WORDS), help_heading = "TLS and HTTP")]
+    #[arg(long, value_name = "VERSION", value_parser = values::word(Http::ALL), help_heading = "TLS and HTTP")]
     pub(super) http: Option<Http>,
     /// Accept compressed responses (gzip, br, zstd), as browsers do
     #[arg(long, help_heading = "TLS and HTTP")]
     pub(super) compressed: bool,
     /// Keep a connection open for one request, for a session (default), or for all sessions
     /// of a customer of the closed model
-    #[arg(long, value_name = "FOR", value_parser = values::word::<KeepAlive>(KeepAlive::WORDS), help_heading = "TLS and HTTP")]
+    #[arg(long, value_name = "FOR", value_parser = values::word(KeepAlive::ALL), help_heading = "TLS and HTTP")]
     pub(super) keep: Option<KeepAlive>,
     /// Close connections with close_notify and FIN (shutdown, default) or with a reset
-    #[arg(long, value_name = "HOW", value_parser = values::word::<Close>(Close::WORDS), help_heading = "TLS and HTTP")]
+    #[arg(long, value_name = "HOW", value_parser = values::word(Close::ALL), help_heading = "TLS and HTTP")]
     pub(super) close: Option<Close>,
     /// Source addresses: auto (default: 64 addresses of 127.0.77.0/24 for a target on
     /// loopback), system, or a list of addresses and networks such as 127.8.0.0/16

@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use tidegate_config::parse_duration;
-use tidegate_load::{Arrivals, Word};
+use tidegate_config::{Word, parse_duration};
+use tidegate_load::Arrivals;
 
-/// Reads one of the words of a value.
-pub(super) fn word<W: Word>(words: &'static [&'static str]) -> impl TypedValueParser<Value = W> {
-    PossibleValuesParser::new(words).map(|word| W::of(&word).expect("it is one of the words"))
+/// Reads one of these values by its word.
+pub(super) fn word<W: Word + Send + Sync>(
+    values: &'static [W],
+) -> impl TypedValueParser<Value = W> {
+    let of = |word: String| *values.iter().find(|it| it.word() == word).expect("it is one of them");
+    PossibleValuesParser::new(values.iter().map(|value| value.word())).map(of)
 }
 
 /// Reads a time: `30s`, `500ms`, `5m`; a bare number is seconds.

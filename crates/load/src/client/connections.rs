@@ -1,7 +1,10 @@
 //! Settings of connections: HTTP version, lifetime, close, source addresses.
 
-use crate::word::{Word, words};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use tidegate_config::Word;
+
+use crate::word::words;
 
 /// Source addresses for a target on loopback. Each has some 28,000 ports, so that together
 /// they last for a minute of TIME_WAIT at 20,000 connections per second.
@@ -69,7 +72,7 @@ words!(Http: "1.1" => One, "2" => Two);
 impl Http {
     /// `1.1` or `2`.
     pub fn name(self) -> &'static str {
-        Self::WORDS[self as usize]
+        self.word()
     }
 }
 

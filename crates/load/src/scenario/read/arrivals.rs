@@ -1,7 +1,7 @@
 //! Reads `[arrivals]`, or several side by side as `[[arrivals]]`.
 
-use super::Refuse;
 use super::files::beside;
+use super::{Refuse, every};
 use std::time::Duration;
 
 use super::limits::DAY;
@@ -209,26 +209,22 @@ fn segments(value: &Value<'_>) -> Option<Rate> {
         return value
             .refuse(format!("has {} entries", list.len()), format!("write 1 to {SEGMENTS}"));
     }
-    let segments: Vec<_> = list
-        .iter()
-        .map(|value| {
-            let section = value.section()?;
-            section.known(&SEGMENT);
-            let lasts = section.read(&SEGMENT.r#for);
-            let given = [&SEGMENT.rate, &SEGMENT.from, &SEGMENT.to];
-            let (from, to) = match given.map(|key| section.get(key.name).is_some()) {
-                [true, false, false] => (&SEGMENT.rate, &SEGMENT.rate),
-                [false, true, true] => (&SEGMENT.from, &SEGMENT.to),
-                _ => {
-                    return section
-                        .refuse("must have either rate, or from and to", "write rate = 5");
-                }
-            };
-            let (from_per_s, to_per_s) = (section.read(from), section.read(to));
-            Some(Segment { lasts: lasts?, from_per_s: from_per_s?, to_per_s: to_per_s? })
-        })
-        .collect();
-    Some(Rate::segments(segments.into_iter().collect::<Option<_>>()?))
+    let segments = every(&list, |value| {
+        let section = value.section()?;
+        section.known(&SEGMENT);
+        let lasts = section.read(&SEGMENT.r#for);
+        let given = [&SEGMENT.rate, &SEGMENT.from, &SEGMENT.to];
+        let (from, to) = match given.map(|key| section.get(key.name).is_some()) {
+            [true, false, false] => (&SEGMENT.rate, &SEGMENT.rate),
+            [false, true, true] => (&SEGMENT.from, &SEGMENT.to),
+            _ => {
+                return section.refuse("must have either rate, or from and to", "write rate = 5");
+            }
+        };
+        let (from_per_s, to_per_s) = (section.read(from), section.read(to));
+        Some(Segment { lasts: lasts?, from_per_s: from_per_s?, to_per_s: to_per_s? })
+    });
+    segments.map(Rate::segments)
 }
 
 fn wave(section: &Section<'_>) -> Option<Rate> {
@@ -280,7 +276,7 @@ mod tests {
         tidegate_config::read(text, "shop.toml", |root| {
             arrivals(&root.get("arrivals")?, "shop.toml", Some(&["bots"]))
         })
-        .map_err(|mistakes| mistakes.0.iter().map(ToString::to_string).collect())
+        .map_err(|mistakes| mistakes.lines())
     }
 
     fn said(text: &str) -> String {

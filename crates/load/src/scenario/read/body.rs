@@ -103,12 +103,8 @@ fn body(
 
 fn decoded(value: &Value<'_>) -> Option<Content> {
     let text: String = value.string()?.split_ascii_whitespace().collect();
-    match STANDARD.decode(text) {
-        Ok(bytes) => Some(Content::from(bytes)),
-        Err(error) => {
-            value.refuse(format!("is not base64: {error}"), "write what `base64 FILE` prints")
-        }
-    }
+    let bytes = STANDARD.decode(text).map_err(|error| format!("is not base64: {error}"));
+    value.accept(bytes.map(Content::from), "write what `base64 FILE` prints")
 }
 
 /// Whether the fields of a `path` are sent as `multipart/form-data`.
@@ -152,7 +148,7 @@ mod tests {
         let text = format!("[session]\nsteps = [\"A\"]\n[pages.A]\n{page}\n");
         Scenario::from_toml(&text, &folder.path().join("s.toml").to_string_lossy()).map_err(
             |found| {
-                let lines = found.0.iter().map(ToString::to_string);
+                let lines = found.lines().into_iter();
                 let name = |line: String| {
                     let prefix = format!("{}/", Path::new(folder.path()).display());
                     line.replace(&prefix, "")

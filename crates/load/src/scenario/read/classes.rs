@@ -1,6 +1,6 @@
 //! Reads `[[classes]]`: the classes of customers, with what they have in common.
 
-use super::Refuse;
+use super::{Refuse, every};
 use tidegate_config::Preset::{Else, Required};
 use tidegate_config::{Keys, Number, Other, Section, Text, Value, keys};
 
@@ -58,18 +58,14 @@ pub(super) fn read(
         root.wrong(format!("has {} classes", list.len()), format!("write 1 to {MOST}"));
         return (rules, None);
     }
-    // Every one is read before the first that is wrong ends it.
-    let classes: Vec<Option<Class>> = list
-        .iter()
-        .map(|value| {
-            let section = value.section()?;
-            section.only(&[own(), CLASS.names()].concat());
-            let (name, share) = (name(&section), share(&section, root));
-            let own = section.given(&CLASS.transitions);
-            let class = class(&section, own.as_ref(), &common, pages, file);
-            Some(Class { name: name?, share: share?, ..class? })
-        })
-        .collect();
+    let classes = every(&list, |value| {
+        let section = value.section()?;
+        section.only(&[own(), CLASS.names()].concat());
+        let (name, share) = (name(&section), share(&section, root));
+        let own = section.given(&CLASS.transitions);
+        let class = class(&section, own.as_ref(), &common, pages, file);
+        Some(Class { name: name?, share: share?, ..class? })
+    });
     let mut names: Vec<&str> = Vec::new();
     for value in &list {
         let Some(name) = name_of(value) else { continue };
@@ -78,7 +74,6 @@ pub(super) fn read(
         }
         names.push(name);
     }
-    let classes: Option<Vec<Class>> = classes.into_iter().collect();
     if let Some(classes) = &classes {
         duration::wanted(&section, list.iter().zip(classes.iter().map(|class| class.duration)));
     }
@@ -213,6 +208,7 @@ fn name_of<'r>(value: &Value<'r>) -> Option<&'r str> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::mistakes;
     use crate::scenario::Scenario;
 
     const SHOP: &str = r#"
@@ -227,11 +223,6 @@ Api = { path = "/api" }
 Home = { Item = 1 }
 Item = { End = 1 }
 "#;
-
-    fn mistakes(text: &str) -> Vec<String> {
-        let found = Scenario::from_toml(text, "shop.toml").unwrap_err();
-        found.0.iter().map(ToString::to_string).collect()
-    }
 
     #[test]
     fn a_class_has_its_own_values_and_otherwise_those_of_the_session() {

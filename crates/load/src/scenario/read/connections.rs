@@ -1,22 +1,21 @@
 //! Reads `[connections]`.
 
 use super::Refuse;
-use tidegate_config::{Boolean, Preset::Is, Section, Text, Whole, Words, keys};
+use tidegate_config::{Boolean, Choice, Preset::Is, Section, Text, Whole, keys};
 
-use crate::client::connections::{Close, Connections, Http, KeepAlive, PARALLEL, Sources};
-use crate::word::Word;
+use crate::client::connections::{Close, Connections, Http, KeepAlive, Sources};
 
 keys! {
     /// Reuse and close of connections, and their source addresses.
     pub(super) static CONNECTIONS: ConnectionKeys {
         /// Version of HTTP: version 2 over TLS by ALPN, in clear text with prior knowledge.
-        http: Words(Http::WORDS) = Is("1.1");
+        http: Choice<Http>(Http::ALL) = Is("1.1");
         /// What a connection is kept for: one request, one session, or a customer of the closed
         /// model over all sessions, together with the tickets.
-        keep: Words(KeepAlive::WORDS) = Is("session");
+        keep: Choice<KeepAlive>(KeepAlive::ALL) = Is("session");
         /// Connections end with close_notify and FIN, or with close_notify and RST, which leaves
         /// no port in TIME_WAIT.
-        close: Words(Close::WORDS) = Is("shutdown");
+        close: Choice<Close>(Close::ALL) = Is("shutdown");
         /// Source addresses. `auto` uses 64 addresses of 127.0.77.0/24 in turn for a target on
         /// loopback, and otherwise the system's choice.
         sources: Text("`auto`, `system`, or addresses and IPv4 networks with commas between") = Is("auto");
@@ -31,27 +30,17 @@ keys! {
 
 pub(super) fn read(section: &Section<'_>) -> Connections {
     section.known(&CONNECTIONS);
-    let http = section.given(&CONNECTIONS.http).map(|at| Http::ALL[at]);
-    let keep = section.given(&CONNECTIONS.keep).map(|at| KeepAlive::ALL[at]);
-    let close = section.given(&CONNECTIONS.close).map(|at| Close::ALL[at]);
-    let sources = sources(section);
+    let sources = section.get(CONNECTIONS.sources.name).and_then(|value| {
+        let remedy = "write \"auto\", \"system\", or \"127.0.1.1,127.8.0.0/16\"";
+        value.accept(Sources::parse(value.string()?), remedy)
+    });
     Connections {
-        http: http.unwrap_or_default(),
-        keep: keep.unwrap_or_default(),
-        close: close.unwrap_or_default(),
+        http: section.field(&CONNECTIONS.http),
+        keep: section.field(&CONNECTIONS.keep),
+        close: section.field(&CONNECTIONS.close),
         sources: sources.unwrap_or_default(),
-        accept_encoding: section.given(&CONNECTIONS.accept_encoding).unwrap_or_default(),
-        parallel: section.given(&CONNECTIONS.parallel).map_or(PARALLEL, |n| n as u8),
-    }
-}
-
-fn sources(section: &Section<'_>) -> Option<Sources> {
-    match Sources::parse(section.given(&CONNECTIONS.sources)?) {
-        Ok(sources) => Some(sources),
-        Err(rule) => {
-            let value = section.get(CONNECTIONS.sources.name)?;
-            value.refuse(rule, "write \"auto\", \"system\", or \"127.0.1.1,127.8.0.0/16\"")
-        }
+        accept_encoding: section.field(&CONNECTIONS.accept_encoding),
+        parallel: section.field(&CONNECTIONS.parallel),
     }
 }
 
@@ -63,7 +52,7 @@ mod tests {
         tidegate_config::read(text, "shop.toml", |root| {
             Some(read(&root.get("connections")?.section()?))
         })
-        .map_err(|mistakes| mistakes.0.iter().map(ToString::to_string).collect())
+        .map_err(|mistakes| mistakes.lines())
     }
 
     #[test]

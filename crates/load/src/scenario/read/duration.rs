@@ -88,6 +88,7 @@ pub(super) fn refuse(section: &Section<'_>) {
 mod tests {
     use std::time::Duration;
 
+    use super::super::mistakes;
     use super::*;
     use crate::scenario::Scenario;
     use crate::scenario::walk::Step;
@@ -114,11 +115,6 @@ About = { Item = 1 }
     fn lasting(text: &str) -> Vec<Option<MinimumDuration>> {
         let scenario = Scenario::from_toml(text, "shop.toml").unwrap();
         scenario.classes().iter().map(|class| class.duration).collect()
-    }
-
-    fn mistakes(text: &str) -> Vec<String> {
-        let found = Scenario::from_toml(text, "shop.toml").unwrap_err();
-        found.0.iter().map(ToString::to_string).collect()
     }
 
     const MINUTES: Duration = Duration::from_secs(60);

@@ -66,10 +66,7 @@ pub(super) fn read(page: &Section<'_>, names: &mut Names) -> Expected {
 
 fn extractions_of(section: &Section<'_>, names: &mut Names) -> Vec<(u16, Find)> {
     let entries = section.entries();
-    if entries.len() > css::MOST {
-        section
-            .wrong(format!("has {} values, at most {}", entries.len(), css::MOST), "remove some");
-    }
+    section.at_most(css::MOST, entries.len(), "values", "remove some");
     let read = |(name, value): (&str, Value<'_>)| {
         if is_own(name) {
             return value
@@ -197,7 +194,7 @@ fn regex(value: &Value<'_>) -> Option<Regex> {
 
 #[cfg(test)]
 mod tests {
-    use crate::scenario::Scenario;
+    use super::super::mistakes;
 
     #[test]
     fn every_mistake_of_a_page_is_reported_with_line_and_remedy() {
@@ -231,8 +228,7 @@ X-Token = "{tokn}"
 Home = { Buy = 1 }
 Buy = { End = 1 }
 "#;
-        let found = Scenario::from_toml(text, "shop.toml").unwrap_err();
-        let found: Vec<String> = found.0.iter().map(ToString::to_string).collect();
+        let found = mistakes(text);
         for expected in [
             "shop.toml:4: pages.Home.path = \"/?t={tokn}\": has {tokn}, which no link, extraction, parameter or",
             "shop.toml:5: pages.Home.method = \"PUSH\": must be one of GET, HEAD, POST, PUT, PATCH, DELETE;",

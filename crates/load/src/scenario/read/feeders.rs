@@ -1,14 +1,14 @@
 //! Reads `[feeders]` and the files named there.
 
+use super::Refuse;
 use super::files::beside;
 use super::names::{Names, is_own};
 use crate::feeder::read::{from_file, is_plain};
 use crate::feeder::rows::Rows;
 use crate::feeder::{Feeder, Pick};
 use crate::file_mistake::FileMistake;
-use crate::word::Word;
 use tidegate_config::Preset::{Is, Required};
-use tidegate_config::{Section, Text, Value, Words, keys};
+use tidegate_config::{Choice, Section, Text, Value, keys};
 
 keys! {
     /// A feeder, by its name: a file with a row of values for each session. The names of its
@@ -20,7 +20,7 @@ keys! {
         /// `in-turn`: each session gets the next row, after the last one the first again. `random`:
         /// any row, by the seed. `once`: each session gets the next row; after the last one
         /// sessions fail (`rows_used_up`).
-        pick: Words(Pick::WORDS) = Is("in-turn");
+        pick: Choice<Pick>(Pick::ALL) = Is("in-turn");
     }
 }
 
@@ -31,9 +31,7 @@ const MOST: usize = 16;
 pub(super) fn read(value: &Value<'_>, names: &mut Names, file: &str) -> Vec<Feeder> {
     let Some(section) = value.section() else { return Vec::new() };
     let entries = section.entries();
-    if entries.len() > MOST {
-        section.wrong(format!("has {} feeders, at most {MOST}", entries.len()), "join some files");
-    }
+    section.at_most(MOST, entries.len(), "feeders", "join some files");
     let mut feeders: Vec<Feeder> = Vec::new();
     for (_, value) in entries.into_iter().take(MOST) {
         match value.section().and_then(|section| feeder(&section, &feeders, names, file)) {
@@ -52,7 +50,7 @@ fn feeder(
     file: &str,
 ) -> Option<Feeder> {
     section.known(&FEEDER);
-    let pick = section.read(&FEEDER.pick).map(|at| Pick::ALL[at]);
+    let pick = section.read(&FEEDER.pick);
     let given = section.read(&FEEDER.file)?;
     let path = beside(file, given);
     let shown = path.to_string_lossy().into_owned();

@@ -1,14 +1,14 @@
 //! Reads `[hosts]`.
 
+use super::Refuse;
 use super::files::beside;
 use tidegate_config::Preset::{Else, Is, Required, Unset};
-use tidegate_config::{Boolean, Section, Text, Value, Words, keys};
+use tidegate_config::{Boolean, Choice, Section, Text, Value, keys};
 
 use crate::client::connections::Http;
 use crate::client::target::Target;
 use crate::client::tls::config::trusted_roots;
 use crate::scenario::host::{Host, MOST};
-use crate::word::Word;
 
 keys! {
     /// A host beside the target, by its name: that of a single sign-on, or of an API. Customers
@@ -23,7 +23,7 @@ keys! {
         /// Name for SNI and the verification of its certificate.
         server_name: Text("a host's name") = Else("that of `url`");
         /// Version of HTTP.
-        http: Words(Http::WORDS) = Else("that of the target");
+        http: Choice<Http>(Http::ALL) = Else("that of the target");
     }
 }
 
@@ -31,9 +31,7 @@ keys! {
 pub(super) fn read(value: &Value<'_>, file: &str) -> Vec<Host> {
     let Some(section) = value.section() else { return Vec::new() };
     let entries = section.entries();
-    if entries.len() > MOST {
-        section.wrong(format!("has {} hosts, at most {MOST}", entries.len()), "remove some");
-    }
+    section.at_most(MOST, entries.len(), "hosts", "remove some");
     let mut hosts: Vec<Host> = Vec::new();
     for (name, value) in entries.into_iter().take(MOST) {
         let Some(section) = value.section() else { continue };
@@ -49,8 +47,6 @@ pub(super) fn read(value: &Value<'_>, file: &str) -> Vec<Host> {
 
 fn host(name: &str, section: &Section<'_>, file: &str) -> Option<Host> {
     section.known(&HOST);
-    let insecure = section.given(&HOST.insecure).unwrap_or_default();
-    let http = section.given(&HOST.http).map(|at| Http::ALL[at]);
     let ca = section.get(HOST.ca.name).and_then(|value| {
         let path = beside(file, value.string()?);
         if let Err(error) = trusted_roots(Some(&path)) {
@@ -65,6 +61,7 @@ fn host(name: &str, section: &Section<'_>, file: &str) -> Option<Host> {
         }
         Some(name.to_owned())
     });
+    let (insecure, http) = (section.field(&HOST.insecure), section.field(&HOST.http));
     let url = section.read(&HOST.url)?;
     match Target::parse(url) {
         Ok(target) => Some(Host { name: name.to_owned(), target, insecure, ca, server_name, http }),
@@ -80,6 +77,7 @@ fn host(name: &str, section: &Section<'_>, file: &str) -> Option<Host> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::mistakes;
     use crate::scenario::Scenario;
 
     #[test]
@@ -99,8 +97,7 @@ mod tests {
                     [hosts]\nsso = { url = \"https://login.example/path\" }\n\
                     api = { url = \"https://api.example\", ca = \"none.pem\", server_name = \"a b\" }\n\
                     two = { url = \"https://api.example:443\", insecrue = true }\nno = {}\n";
-        let found = Scenario::from_toml(text, "shop.toml").unwrap_err();
-        let found: Vec<String> = found.0.iter().map(ToString::to_string).collect();
+        let found = mistakes(text);
         for expected in [
             "shop.toml:4: pages.A.host = \"soo\": is not a host; hosts are sso, api, two, no",
             "shop.toml:6: hosts.sso.url = \"https://login.example/path\": has the path /path",

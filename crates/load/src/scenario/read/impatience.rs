@@ -70,7 +70,7 @@ mod tests {
 
     fn read_text(text: &str) -> Result<Impatience, Vec<String>> {
         tidegate_config::read(text, "shop.toml", |root| read(&root.get("impatience")?))
-            .map_err(|mistakes| mistakes.0.iter().map(ToString::to_string).collect())
+            .map_err(|mistakes| mistakes.lines())
     }
 
     #[test]

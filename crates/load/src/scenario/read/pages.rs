@@ -84,9 +84,7 @@ pub(super) fn pages(root: &Section<'_>, names: &mut Names, files: &Files) -> Vec
         return Vec::new();
     };
     let entries = section.entries();
-    if entries.len() > PAGES {
-        section.wrong(format!("has {} pages, at most {PAGES}", entries.len()), "split it");
-    }
+    section.at_most(PAGES, entries.len(), "pages", "split it");
     // One that could not be read is a host as well.
     let known: Vec<&str> =
         match root.get("hosts").filter(Value::is_table).and_then(|it| it.section()) {
@@ -154,10 +152,8 @@ fn page(
     section.known(&PAGE);
     let mut template = |key: &Key<Text>| {
         let value = section.get(key.name)?;
-        match Template::parse(value.string()?, |name| names.index(name)) {
-            Ok(template) => Some(template),
-            Err(rule) => value.refuse(rule, "write a path such as \"/items/{item}\""),
-        }
+        let template = Template::parse(value.string()?, |name| names.index(name));
+        value.accept(template, "write a path such as \"/items/{item}\"")
     };
     let (path, link, form) = (template(&PAGE.path), template(&PAGE.link), template(&PAGE.form));
     let ids = template(&PAGE.ids);
@@ -174,15 +170,13 @@ fn page(
         .or_else(|| link.map(Source::Link))
         .or_else(|| form.map(Source::Form));
     // What is missing here is reported above; the rest of the page is read all the same.
-    let source = source.unwrap_or_else(|| {
-        let has = |key: &Key<Text>| section.get(key.name).is_some();
-        match (has(&PAGE.path), has(&PAGE.link), has(&PAGE.form)) {
-            (false, true, _) => Source::Link(root_path()),
-            (false, false, true) => Source::Form(root_path()),
-            _ => Source::Path(root_path()),
-        }
+    let has = |key: &Key<Text>| section.get(key.name).is_some();
+    let source = source.unwrap_or_else(|| match (has(&PAGE.path), has(&PAGE.link)) {
+        (false, true) => Source::Link(root_path()),
+        (false, false) if has(&PAGE.form) => Source::Form(root_path()),
+        _ => Source::Path(root_path()),
     });
-    let sends_form = section.get(PAGE.form.name).is_some();
+    let sends_form = has(&PAGE.form);
     let Sent { method, body, fields, multipart } = sent(section, names, files);
     let unsafe_ = method.map_or(sends_form, |method| !method.is_safe());
     let repeat = section.given(&PAGE.repeat).unwrap_or(false);
@@ -200,7 +194,7 @@ fn page(
         expected: expectations::read(section, names),
         allow: allow.iter().filter_map(|v| v.integer(400..=599)).map(|code| code as u16).collect(),
         repeat: repeat || !unsafe_,
-        guess: section.given(&PAGE.guess).unwrap_or(true),
+        guess: section.field(&PAGE.guess),
         via: None,
         think: section.given(&PAGE.think),
         assets: assets(section, names),
@@ -225,13 +219,10 @@ fn host(section: &Section<'_>, hosts: &[&str]) -> u8 {
 fn assets(section: &Section<'_>, names: &mut Names) -> Vec<Template> {
     let Some(value) = section.given(&PAGE.assets) else { return Vec::new() };
     let list = value.list().unwrap_or_default();
-    if list.len() > ASSETS {
-        value.wrong(format!("has {} assets, at most {ASSETS}", list.len()), "remove some");
-    }
-    let read = |value: &Value<'_>| match Template::parse(value.string()?, |name| names.index(name))
-    {
-        Ok(template) => Some(template),
-        Err(rule) => value.refuse(rule, "write a path such as \"/style.css\""),
+    value.at_most(ASSETS, list.len(), "assets", "remove some");
+    let read = |value: &Value<'_>| {
+        let template = Template::parse(value.string()?, |name| names.index(name));
+        value.accept(template, "write a path such as \"/style.css\"")
     };
     list.iter().take(ASSETS).filter_map(read).collect()
 }
@@ -305,7 +296,7 @@ pub(super) fn unknown_values(root: &Section<'_>, pages: &[Page], names: &Names) 
 
 #[cfg(test)]
 mod tests {
-    use crate::scenario::Scenario;
+    use super::super::mistakes;
 
     #[test]
     fn a_page_with_a_bad_path_is_still_a_page_and_its_other_mistakes_are_reported() {
@@ -317,8 +308,7 @@ Item = { link = "items", via = "Home" }
 Basket = "/basket"
 Gallery = { path = "/gallery", assets = ["/a.css", "b.css", "/{size}.png"] }
 "#;
-        let found = Scenario::from_toml(text, "shop.toml").unwrap_err();
-        let found: Vec<String> = found.0.iter().map(ToString::to_string).collect();
+        let found = mistakes(text);
         for expected in [
             "shop.toml:2: session.steps[3] = \"Hmoe\": is not a page; did you mean Home?",
             "shop.toml:4: pages.Home.path = \"home\": \"home\" must begin with /;",

@@ -32,6 +32,7 @@ pub(super) fn read(section: &Section<'_>) -> RunTimes {
 
 #[cfg(test)]
 mod tests {
+    use super::super::mistakes;
     use crate::scenario::Scenario;
 
     const SHOP: &str = "[session]\nsteps = [\"Home\"]\n[pages]\nHome = { path = \"/\" }\n[run]\n";
@@ -47,8 +48,7 @@ mod tests {
     #[test]
     fn every_mistake_of_a_run_is_reported() {
         let text = format!("{SHOP}warm_up = 10\nduration = \"0s\"\nlenght = \"1s\"\n");
-        let found = Scenario::from_toml(&text, "shop.toml").unwrap_err();
-        let found: Vec<String> = found.0.iter().map(ToString::to_string).collect();
+        let found = mistakes(&text);
         assert_eq!(found.len(), 3, "{found:#?}");
         assert!(found[0].starts_with("shop.toml:6: run.warm_up = 10: must be a duration of 0s to"));
         assert!(found[1].starts_with("shop.toml:7: run.duration = \"0s\": must be"), "{found:#?}");

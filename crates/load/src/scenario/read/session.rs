@@ -51,32 +51,20 @@ pub(super) fn own() -> Vec<&'static str> {
 }
 
 /// The rules of a section, with those that it does not give from another.
-pub(super) fn rules(section: &Section<'_>, mut rules: SessionRules) -> SessionRules {
-    if let Some(n) = section.given(&SESSION.max_requests) {
-        rules.max_requests = n as u32;
+pub(super) fn rules(section: &Section<'_>, common: SessionRules) -> SessionRules {
+    let impatience = section.given(&SESSION.impatience);
+    let impatience = impatience.and_then(|value| impatience::read(&value));
+    let whole = |key| section.given::<Whole>(key);
+    SessionRules {
+        max_requests: whole(&SESSION.max_requests).map_or(common.max_requests, |n| n as u32),
+        think: section.given(&SESSION.think).unwrap_or(common.think),
+        think_cap: section.given(&SESSION.think_cap).unwrap_or(common.think_cap),
+        patience: section.given(&SESSION.patience).unwrap_or(common.patience),
+        impatience: impatience.unwrap_or(common.impatience),
+        customers: whole(&SESSION.customers).map_or(common.customers, |n| n as u64),
+        follow_redirects: section
+            .given(&SESSION.follow_redirects)
+            .unwrap_or(common.follow_redirects),
+        assets_cached: section.given(&SESSION.assets_cached).unwrap_or(common.assets_cached),
     }
-    if let Some(think) = section.given(&SESSION.think) {
-        rules.think = think;
-    }
-    if let Some(cap) = section.given(&SESSION.think_cap) {
-        rules.think_cap = cap;
-    }
-    if let Some(patience) = section.given(&SESSION.patience) {
-        rules.patience = patience;
-    }
-    if let Some(impatience) =
-        section.given(&SESSION.impatience).and_then(|value| impatience::read(&value))
-    {
-        rules.impatience = impatience;
-    }
-    if let Some(n) = section.given(&SESSION.customers) {
-        rules.customers = n as u64;
-    }
-    if let Some(follow) = section.given(&SESSION.follow_redirects) {
-        rules.follow_redirects = follow;
-    }
-    if let Some(cached) = section.given(&SESSION.assets_cached) {
-        rules.assets_cached = cached;
-    }
-    rules
 }

@@ -1,6 +1,6 @@
 //! Reads `steps`.
 
-use super::Refuse;
+use super::{Refuse, every};
 use tidegate_config::Preset::{Else, Is, Required};
 use tidegate_config::{Text, Time, Value, Whole, did_you_mean, keys};
 
@@ -28,20 +28,15 @@ pub(super) fn read(value: &Value<'_>, pages: &[Page]) -> Option<Vec<ScriptStep>>
         return value.refuse("has no step", "write [\"Home\"]");
     }
     let mut steps = Vec::new();
-    // Every one is read before the first that is wrong ends it.
-    let read: Vec<_> = list.iter().map(|value| step(value, pages)).collect();
-    for (step, times) in read.into_iter().collect::<Option<Vec<_>>>()? {
+    for (step, times) in every(&list, |value| step(value, pages))? {
         if steps.len() + times > LONGEST {
             return value.refuse(format!("has more than {LONGEST} requests"), "repeat less");
         }
         steps.extend(std::iter::repeat_n(step, times));
     }
     if pages[steps[0].page as usize].reads_last_page() {
-        list[0].wrong(
-            "follows the last page, but there is none yet",
-            "begin with a page that has a path",
-        );
-        return None;
+        let remedy = "begin with a page that has a path";
+        return list[0].refuse("follows the last page, but there is none yet", remedy);
     }
     Some(steps)
 }

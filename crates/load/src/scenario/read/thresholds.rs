@@ -97,6 +97,7 @@ fn limit(name: &str, value: &Value<'_>, scope: Scope) -> Option<Threshold> {
 mod tests {
     use std::time::Duration;
 
+    use super::super::mistakes;
     use crate::scenario::Scenario;
 
     const SHOP: &str = "[session]\nsteps = [\"Home\"]\n[pages]\nHome = { path = \"/\" }\n\
@@ -139,8 +140,7 @@ mod tests {
              response_p90_ms = {{ max = 1, abort_after = \"1s\" }}\n\
              response_p99_ms = {{ min = 2, max = 1 }}\n"
         );
-        let found = Scenario::from_toml(&text, "shop.toml").unwrap_err();
-        let found: Vec<String> = found.0.iter().map(ToString::to_string).collect();
+        let found = mistakes(&text);
         let rules = [
             "thresholds.page.Hmoe: is not a page; name one of [pages]",
             "thresholds.page.Home.completed_ratio: is not a known key;",

@@ -1,20 +1,19 @@
 //! Reads `[tls]`.
 
-use super::Refuse;
 use super::files::beside;
+use super::{Refuse, every};
 use tidegate_config::Preset::{Else, Is, Unset};
-use tidegate_config::{Number, Other, Section, Text, Value, Words, keys};
+use tidegate_config::{Choice, Number, Other, Section, Text, Value, keys};
 
 use crate::client::tls::algorithms::{KeyExchangeGroup, Offer, Suite, UnknownName};
 use crate::client::tls::certificate::ClientCertificate;
 use crate::client::tls::rules::{TicketsOf, TlsRules, TlsVersions};
-use crate::word::Word;
 
 keys! {
     /// TLS with an `https` target.
     pub(super) static TLS: TlsKeys {
         /// Versions of TLS that customers offer.
-        versions: Words(TlsVersions::WORDS) = Is("both");
+        versions: Choice<TlsVersions>(TlsVersions::ALL) = Is("both");
         /// Cipher suites that customers offer, the preferred one first.
         suites: Other("list of texts", "names of IANA or OpenSSL, at least one") = Else("all, AES-128 first");
         /// Key exchange groups that customers offer, the preferred one first.
@@ -28,25 +27,23 @@ keys! {
         full_share: Number(0.0, 1.0) = Else("connections with a ticket are resumed");
         /// Tickets for resumption: the customer's own, those of all customers, or one ticket of
         /// TLS 1.3 for all.
-        tickets: Words(TicketsOf::WORDS) = Else("`\"all\"` with `full_share`, otherwise `\"customer\"`");
+        tickets: Choice<TicketsOf>(TicketsOf::ALL) = Else("`\"all\"` with `full_share`, otherwise `\"customer\"`");
     }
 }
 
 /// `file` is the scenario's, from which files named in it are found.
 pub(super) fn read(section: &Section<'_>, file: &str) -> TlsRules {
     section.known(&TLS);
-    let versions = section.given(&TLS.versions).map(|at| TlsVersions::ALL[at]);
-    let tickets = section.given(&TLS.tickets).map(|at| TicketsOf::ALL[at]);
     let suites = section.given(&TLS.suites).and_then(|value| names(&value, Suite::parse));
     let groups =
         section.given(&TLS.groups).and_then(|value| names(&value, KeyExchangeGroup::parse));
     let rules = TlsRules {
-        versions: versions.unwrap_or_default(),
+        versions: section.field(&TLS.versions),
         suites: suites.unwrap_or_default(),
         groups: groups.unwrap_or_default(),
         certificate: certificate(section, file),
-        full_share: section.given(&TLS.full_share),
-        tickets,
+        full_share: section.field(&TLS.full_share),
+        tickets: section.field(&TLS.tickets),
     };
     if let Err(wrong) = Offer::new(rules.versions, &rules.suites, &rules.groups)
         && let Some(value) = section.get(wrong.key)
@@ -92,9 +89,7 @@ fn names<T>(value: &Value<'_>, parse: fn(&str) -> Result<T, UnknownName>) -> Opt
         Ok(known) => Some(known),
         Err(unknown) => value.refuse(unknown.rule, unknown.remedy),
     };
-    // All mistakes are reported, not only the first.
-    let read: Vec<Option<T>> = list.iter().map(name).collect();
-    read.into_iter().collect()
+    every(&list, name)
 }
 
 #[cfg(test)]
@@ -105,7 +100,7 @@ mod tests {
         tidegate_config::read(text, "shop.toml", |root| {
             Some(read(&root.get("tls")?.section()?, "shop.toml"))
         })
-        .map_err(|mistakes| mistakes.0.iter().map(ToString::to_string).collect())
+        .map_err(|mistakes| mistakes.lines())
     }
 
     #[test]

@@ -9,9 +9,8 @@ use super::steps::one_of;
 use crate::scenario::builtin;
 use crate::scenario::page::Page;
 use crate::scenario::table::{Form, Move, Table};
-use crate::word::Word;
 use tidegate_config::Preset::{Is, Unset};
-use tidegate_config::{Other, Reader, Section, Text, Value, Words, keys};
+use tidegate_config::{Choice, Other, Reader, Section, Text, Value, Words, keys};
 
 keys! {
     /// The next page of a session: a row for each page that is reached, such as
@@ -27,7 +26,7 @@ keys! {
         weights: Other("table of numbers", "a page, `Back`, `Stay` or `End` each; not all 0") = Unset;
         /// `as-is`: rows must sum to one. `normalised`: each row is divided by its sum.
         /// `effective`: a row counts up to a sum of one, and the rest to one is `Stay`.
-        form: Words(Form::WORDS) = Is("as-is");
+        form: Choice<Form>(Form::ALL) = Is("as-is");
     }
 }
 
@@ -48,7 +47,7 @@ pub(super) fn read(
     file: &str,
 ) -> Option<Table> {
     let section = value.section()?;
-    let form = Form::ALL[section.read(&TRANSITIONS.form)?];
+    let form = section.read(&TRANSITIONS.form)?;
     let with_form = |key| section.only(&[key, TRANSITIONS.form.name]);
     if let Some(weights) = section.given(&TRANSITIONS.weights) {
         section.only(&[TRANSITIONS.weights.name]);
