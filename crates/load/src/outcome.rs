@@ -7,9 +7,11 @@ use serde::{Serialize, Serializer};
 /// A name under which something is counted: one of this program, or read from a result.
 pub type Name = Cow<'static, str>;
 
-/// Declares an enum whose variants have names in JSON and metrics.
+/// Declares an enum whose variants have names in JSON and metrics, and a meaning for readers.
 macro_rules! named {
-    ($(#[$about:meta])* pub enum $enum:ident { $($(#[$doc:meta])* $variant:ident = $name:literal,)* }) => {
+    ($(#[$about:meta])* pub enum $enum:ident {
+        $($(#[$doc:meta])* $variant:ident = $name:literal, $meaning:literal;)*
+    }) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum $enum { $($(#[$doc])* $variant,)* }
@@ -19,6 +21,9 @@ macro_rules! named {
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
+
+            /// What each name means.
+            const MEANINGS: &[(&str, &str)] = &[$(($name, $meaning)),*];
         }
 
         impl Serialize for $enum {
@@ -74,11 +79,11 @@ named! {
     pub enum Refusal {
         /// TCP reset while connecting, in the handshake, or in place of the first
         /// answer's first byte (a TLS 1.3 client may have finished by then).
-        Reset = "reset",
+        Reset = "reset", "connection reset";
         /// TLS alert.
-        Alert = "alert",
+        Alert = "alert", "TLS alert";
         /// Closed during the handshake without an alert.
-        Closed = "closed",
+        Closed = "closed", "connection closed before the answer was complete";
     }
 }
 
@@ -86,57 +91,57 @@ named! {
     /// Why a session failed.
     pub enum Failure {
         /// Connection refused: no listener.
-        ConnectRefused = "connect_refused",
+        ConnectRefused = "connect_refused", "connection refused: nothing listens";
         /// No route, or the network is down.
-        Unreachable = "unreachable",
+        Unreachable = "unreachable", "no route to the target";
         /// The kernel gave up connecting.
-        ConnectTimeout = "connect_timeout",
+        ConnectTimeout = "connect_timeout", "the connection was not made in time";
         /// The load generator ran out of source ports.
-        NoPorts = "no_ports",
+        NoPorts = "no_ports", "the load generator ran out of source ports";
         /// The load generator ran out of file descriptors or memory.
-        NoResources = "no_resources",
+        NoResources = "no_resources", "the load generator ran out of file descriptors or memory";
         /// A later connection of an admitted session was refused.
-        ReturningRefused = "returning_refused",
+        ReturningRefused = "returning_refused", "a later connection of an admitted session was refused";
         /// TLS failed otherwise: certificate, protocol.
-        Tls = "tls",
+        Tls = "tls", "TLS failed";
         /// Reset after the request was sent.
-        Reset = "reset",
+        Reset = "reset", "connection reset";
         /// Closed before the response was complete.
-        Closed = "closed",
+        Closed = "closed", "connection closed before the answer was complete";
         /// The response is not HTTP of the requested version.
-        Http = "http",
+        Http = "http", "the answer is not HTTP of the requested version";
         /// HTTP/2: the server would not begin the request (RST_STREAM with
         /// REFUSED_STREAM).
-        StreamRefused = "stream_refused",
+        StreamRefused = "stream_refused", "HTTP/2: the server did not begin the request";
         /// HTTP/2: the server ended the request otherwise before its answer was whole
         /// (RST_STREAM).
-        StreamReset = "stream_reset",
+        StreamReset = "stream_reset", "HTTP/2: the server ended the request before its answer";
         /// HTTP/2: the server takes no more requests on the connection, this one
         /// included (GOAWAY).
-        GoAway = "go_away",
+        GoAway = "go_away", "HTTP/2: the server takes no more requests";
         /// A status of 400 to 499 that the page does not allow.
-        Status4xx = "status_4xx",
+        Status4xx = "status_4xx", "status 400 to 499";
         /// A status of 500 to 599 that the page does not allow.
-        Status5xx = "status_5xx",
+        Status5xx = "status_5xx", "status 500 to 599";
         /// A redirect to another origin (scheme, host or port), which is not followed.
-        RedirectElsewhere = "redirect_elsewhere",
+        RedirectElsewhere = "redirect_elsewhere", "redirect to another origin, which is not followed";
         /// More redirects than are followed for one request.
-        RedirectLoop = "redirect_loop",
+        RedirectLoop = "redirect_loop", "too many redirects";
         /// The response failed a check of the page.
-        Check = "check",
+        Check = "check", "a check of the answer failed";
         /// A value to extract was not found in the response.
-        Extraction = "extraction",
+        Extraction = "extraction", "a value was not found in the answer";
         /// The content coding of a response is not known, or the body is not encoded so, and a check,
         /// an extraction or the next page needs it.
-        Decoding = "decoding",
+        Decoding = "decoding", "the body of the answer could not be decoded";
         /// The last page does not offer the next step of a script.
-        NotOffered = "not_offered",
+        NotOffered = "not_offered", "the page does not offer the next step";
         /// An extracted value is not allowed in a header field.
-        Unsendable = "unsendable",
+        Unsendable = "unsendable", "a value cannot be sent in a header field";
         /// All rows of a feeder that gives each only once are used up.
-        RowsUsedUp = "rows_used_up",
+        RowsUsedUp = "rows_used_up", "all rows of a feeder are used up";
         /// Any other error of the system.
-        Other = "other",
+        Other = "other", "another error of the system";
     }
 }
 
@@ -209,13 +214,13 @@ named! {
     /// How far a request had come when patience ran out.
     pub enum Stage {
         /// TCP connection not made yet.
-        Connect = "connect",
+        Connect = "connect", "no connection yet";
         /// TLS handshake not complete yet.
-        Handshake = "handshake",
+        Handshake = "handshake", "TLS handshake not complete";
         /// Sent; no byte of the answer yet.
-        FirstByte = "first_byte",
+        FirstByte = "first_byte", "no byte of the answer yet";
         /// Within the answer.
-        LastByte = "last_byte",
+        LastByte = "last_byte", "answer not complete";
     }
 }
 
@@ -241,6 +246,20 @@ pub enum Handshake {
     Resumed,
 }
 
+/// What the name of a failure, a refusal, a stage or a cause in a result means; a name that this
+/// version does not know is its own description.
+pub fn meaning(name: &str) -> String {
+    const SOFT: &[(&str, &str)] = &[("soft_check", "a soft check failed; the session continued")];
+    let all = [Failure::MEANINGS, Refusal::MEANINGS, Stage::MEANINGS, SOFT];
+    if let Some((_, meaning)) = all.into_iter().flatten().find(|(known, _)| *known == name) {
+        return (*meaning).to_owned();
+    }
+    match name.split_once('_') {
+        Some((part @ ("refused" | "abandoned"), kind)) => format!("{part}: {}", meaning(kind)),
+        _ => name.replace('_', " "),
+    }
+}
+
 /// Class of a status code, as answers are counted.
 pub(crate) fn status_class(status: u16) -> &'static str {
     let index = usize::from(status / 100).wrapping_sub(1);
@@ -250,6 +269,14 @@ pub(crate) fn status_class(status: u16) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kind_is_described_and_an_unknown_one_shown_by_its_name() {
+        assert_eq!(meaning("status_5xx"), "status 500 to 599");
+        assert_eq!(meaning("status_405"), "status 405");
+        assert_eq!(meaning("refused_alert"), "refused: TLS alert");
+        assert_eq!(meaning("made_of_cheese"), "made of cheese");
+    }
 
     #[test]
     fn a_status_is_counted_by_its_hundreds() {

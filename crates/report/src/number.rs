@@ -114,13 +114,15 @@ pub fn or_none<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {
 /// Digits with a thin space between thousands, from five before the point on: four are read at a
 /// glance.
 fn grouped(digits: &str) -> String {
-    if digits.len() < 5 || digits.contains('.') {
-        return digits.to_owned();
-    }
+    if digits.len() < 5 || digits.contains('.') { digits.into() } else { thousands(digits, THIN) }
+}
+
+/// Digits in groups of three.
+pub fn thousands(digits: &str, separator: char) -> String {
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
         if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(THIN);
+            text.push(separator);
         }
         text.push(digit);
     }
@@ -155,6 +157,8 @@ mod tests {
             [0.0, 0.123_4, 0.996, 9.999, 12.34, 99.97, 1234.5, f64::NAN].map(number),
             ["0", "0.12", "1.00", "10.0", "12.3", "100", "1234", NONE]
         );
+        let shown = ["7", "999", "1000", "1234567"].map(|digits| thousands(digits, ','));
+        assert_eq!(shown, ["7", "999", "1,000", "1,234,567"]);
         assert_eq!(count(1_234_567), "1\u{202f}234\u{202f}567");
         assert_eq!([12.0, 1500.0, 2.5e9].map(bytes), ["12\u{a0}B", "1.50\u{a0}kB", "2.50\u{a0}GB"]);
     }

@@ -19,19 +19,6 @@ pub(crate) fn ms(value: f64) -> String {
     }
 }
 
-/// Digits, with or without a sign, in groups of three.
-pub fn grouped(digits: &str, separator: char) -> String {
-    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |digits| ("-", digits));
-    let mut text = sign.to_owned();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(separator);
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// `once`, `2 times`.
 pub fn times(count: u64) -> String {
     if count == 1 { "once".to_owned() } else { format!("{count} times") }
@@ -45,11 +32,5 @@ mod tests {
     fn a_rate_below_one_a_second_keeps_its_digits() {
         let shown = [0.0, 40.0, 1.0, 0.2, 0.0166667, 1.0 / 3600.0].map(per_second);
         assert_eq!(shown, ["0.00", "40.00", "1.00", "0.200", "0.0167", "0.000278"]);
-    }
-
-    #[test]
-    fn thousands_stand_apart() {
-        let shown = ["7", "999", "1000", "-1234567"].map(|digits| grouped(digits, ','));
-        assert_eq!(shown, ["7", "999", "1,000", "-1,234,567"]);
     }
 }

@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 use tidegate_load::Summary;
+use tidegate_load::outcome::meaning;
 use tidegate_load::result::failure::{RequestFailure, Sample};
 use tidegate_report::Page;
 use tidegate_report::number::{count, share};
 
-use super::kinds::meaning;
 use super::tables::listed;
 
 /// Most samples; all are in the JSON.

@@ -3,7 +3,6 @@
 mod distribution;
 mod failures;
 mod headline;
-mod kinds;
 mod over_time;
 mod percentile;
 mod repeated;

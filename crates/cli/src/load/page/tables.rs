@@ -6,10 +6,9 @@ use maud::html;
 use tidegate_report::number::{bytes, count, number, share};
 use tidegate_report::{Cell, HeadAndCell, Page, Table};
 
-use super::kinds::meaning;
 use super::percentile::Percentile;
 use tidegate_load::Summary;
-use tidegate_load::outcome::Name;
+use tidegate_load::outcome::{Name, meaning};
 use tidegate_load::result::figures::{GroupFigures, PageFigures};
 
 /// Most rows of a table; all are in the JSON.

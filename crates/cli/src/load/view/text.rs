@@ -2,7 +2,7 @@
 
 use ratatui::prelude::{Color, Modifier, Span, Style};
 use tidegate_load::Quantile;
-use tidegate_load::number::grouped;
+use tidegate_report::number::thousands;
 
 /// Frames, axes, names.
 pub const SOFT: Style = Style::new().fg(Color::DarkGray);
@@ -19,7 +19,7 @@ pub const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 
 /// `12,345`.
 pub fn count(number: u64) -> String {
-    grouped(&number.to_string(), ',')
+    thousands(&number.to_string(), ',')
 }
 
 /// A rate per second, with one decimal below 100.
