@@ -1,0 +1,26 @@
+//! From what operations cost to servers and money: how many servers carry so many customers, which
+//! operations get servers of their own, what that costs per customer, checkout and year, and what
+//! an overload costs without the gate and with it.
+//!
+//! Pure: time and prices are arguments, and the same inputs give the same plan.
+//!
+//! Source: Microsoft 1999, "Using Transaction Cost Analysis for Site Capacity Planning", and the
+//! commerce site capacity study that applies it.
+
+pub mod alternatives;
+pub mod headroom;
+pub mod inputs;
+pub mod overload;
+pub mod partition;
+pub mod plan;
+pub mod range;
+pub mod servers;
+
+pub use alternatives::{Alternative, Answer, Optimisation, Question, Swing};
+pub use headroom::Headroom;
+pub use inputs::{Inputs, Operation};
+pub use overload::{AtRisk, Curve, Overload};
+pub use partition::Group;
+pub use plan::{Arrangement, Have, Impossible, Plan, Rules, Year};
+pub use range::Range;
+pub use servers::{ServerType, Staffing};
