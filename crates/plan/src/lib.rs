@@ -8,15 +8,19 @@
 //! commerce site capacity study that applies it.
 
 pub mod alternatives;
+pub mod file;
 pub mod headroom;
 pub mod inputs;
+mod keys;
 pub mod overload;
 pub mod partition;
 pub mod plan;
 pub mod range;
 pub mod servers;
+mod spread;
 
 pub use alternatives::{Alternative, Answer, Optimisation, Question, Swing};
+pub use file::{Asked, reference};
 pub use headroom::Headroom;
 pub use inputs::{Inputs, Operation};
 pub use overload::{AtRisk, Curve, Overload};
@@ -24,3 +28,6 @@ pub use partition::Group;
 pub use plan::{Arrangement, Have, Impossible, Plan, Rules, Year};
 pub use range::Range;
 pub use servers::{ServerType, Staffing};
+
+/// A file to begin with.
+pub const EXAMPLE: &str = include_str!("../example.toml");
