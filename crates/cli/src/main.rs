@@ -5,6 +5,7 @@ mod demo;
 mod exit;
 mod gate;
 mod load;
+mod plan;
 mod screen;
 mod signals;
 mod sim;
@@ -49,6 +50,8 @@ enum Command {
     Trace(trace::Args),
     /// Measure an auction site under overload, without and with the gate
     Demo(demo::Args),
+    /// Plan servers and money from demand, costs of operations and prices
+    Plan(plan::Args),
     /// Run an experiment end to end: factors, windows in turns, raw data, claims, report
     Study(study::Args),
 }
@@ -66,6 +69,7 @@ fn main() -> std::process::ExitCode {
         Command::Load(args) => load::run(*args),
         Command::Site(args) => site::run(args),
         Command::Sim(args) => sim::run(args),
+        Command::Plan(args) => plan::run(args),
         Command::Study(args) => study::run(args),
         Command::Trace(args) => trace::run(args),
         Command::Demo(args) => demo::run(args),

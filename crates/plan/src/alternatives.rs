@@ -23,6 +23,8 @@ use crate::range::Range;
 const DRAWS: usize = 200;
 /// Share of the draws whose demand an alternative with reserves serves.
 const RESERVE: f64 = 0.9;
+/// Points of a curve over the number of customers.
+const STEPS: u32 = 40;
 /// Share of the draws between the ends of a range.
 const WITHIN: f64 = 0.9;
 
@@ -119,6 +121,9 @@ pub struct Answer {
     /// What each optimisation alone saves in all years, after its price, with the arrangement of
     /// the first alternative; negative where it does not pay.
     pub savings: Vec<(String, f64)>,
+    /// Cost per year of either arrangement by customers in session at the busiest time of the last
+    /// year, with the optimisations of the first alternative.
+    pub by_shoppers: Vec<(Arrangement, Vec<(f64, f64)>)>,
 }
 
 impl Question {
@@ -142,7 +147,26 @@ impl Question {
         let per_year = ends(plans.iter().map(|plan| plan.per_year).collect());
         let swings = self.swings(&of)?;
         let savings = self.savings(&middle, first.arrangement)?;
-        Ok(Answer { servers, per_year, swings, savings, alternatives })
+        let by_shoppers = self.by_shoppers(&changed(&middle));
+        Ok(Answer { servers, per_year, swings, savings, by_shoppers, alternatives })
+    }
+
+    /// What more and fewer customers cost, from none to twice as many as are expected.
+    fn by_shoppers(&self, inputs: &Inputs<f64>) -> Vec<(Arrangement, Vec<(f64, f64)>)> {
+        let last = self.rules.years.saturating_sub(1);
+        let rules = Rules { have: Vec::new(), ..self.rules.clone() };
+        let point = |arrangement, step: u32| {
+            let shoppers = inputs.shoppers * 2.0 * f64::from(step) / f64::from(STEPS);
+            let inputs = Inputs { shoppers, ..inputs.clone() };
+            let plan = rules.plan(&inputs, arrangement).ok()?;
+            Some((inputs.at_peak(last), plan.per_year))
+        };
+        let line = |arrangement| {
+            let points: Vec<_> = (1..=STEPS).filter_map(|step| point(arrangement, step)).collect();
+            (arrangement, points)
+        };
+        let lines = [Arrangement::Mixed, Arrangement::Partitioned].map(line);
+        lines.into_iter().filter(|(_, points)| !points.is_empty()).collect()
     }
 
     /// Every way to serve the demand, without those that are the same.

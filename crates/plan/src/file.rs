@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use tidegate_config::{Keys, Mistakes, Section, Value, did_you_mean, write_keys};
 
-use crate::alternatives::{Optimisation, Question};
+use crate::alternatives::{Answer, Optimisation, Question};
 use crate::headroom::Headroom;
 use crate::inputs::{Inputs, Operation};
 use crate::keys::{DEMAND, HAVE, OPERATION, OPTIMISATION, OVERLOAD, PLAN, RULES, SERVER};
-use crate::overload::{Curve, Overload};
+use crate::overload::{AtRisk, Curve, Overload};
 use crate::partition::MOST;
 use crate::plan::{Have, Rules};
 use crate::range::Range;
@@ -37,6 +37,19 @@ impl Asked {
     /// Every mistake, with its line and a remedy.
     pub fn from_toml(text: &str, file: &str) -> Result<Self, Mistakes> {
         tidegate_config::read(text, file, read)
+    }
+
+    /// What the overload costs at the capacity of the first alternative's servers, by the revenue
+    /// of the busiest hour of its last year; `None` without revenue.
+    pub fn at_risk(&self, answer: &Answer) -> Option<AtRisk> {
+        let year = answer.alternatives.first()?.plan.years.last()?;
+        let busiest = year.groups.iter().map(|group| group.utilisation).fold(0.0, f64::max);
+        let value = self.question.inputs.checkout_value.value;
+        // At full use the servers carry this many times the orders of the busiest hour.
+        let per_hour = year.orders_per_hour * value / busiest;
+        let Question { without_gate, with_gate, .. } = &self.question;
+        let risk = || self.overload.at_risk(per_hour, without_gate, with_gate);
+        (per_hour.is_finite() && per_hour > 0.0).then(risk)
     }
 }
 

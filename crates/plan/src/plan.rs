@@ -126,14 +126,30 @@ impl Rules {
         self.staff(inputs, &self.groups(inputs, arrangement)?)
     }
 
-    /// The servers that these groups of operations need.
+    /// The servers that these groups of operations need: for each group the type that costs least
+    /// over all years.
     ///
     /// # Errors
     /// [`Impossible::Unserved`].
     pub fn staff(&self, inputs: &Inputs<f64>, groups: &[Vec<String>]) -> Result<Plan, Impossible> {
-        let mut have = self.have.clone();
-        let years = (0..=self.last()).map(|year| self.year(inputs, year, groups, &mut have));
-        let years: Vec<Year> = years.collect::<Result<_, _>>()?;
+        let of = |operations: &Vec<String>| {
+            let courses = self.types.iter().filter_map(|it| self.course(inputs, operations, it));
+            let cost = |it: &Course<'_>| {
+                let needed = it.years.iter().map(|group| group.servers);
+                Stock::of(it.server, &self.have).spent(needed)
+            };
+            let best = courses.min_by(|a, b| cost(a).total_cmp(&cost(b)));
+            best.ok_or_else(|| Impossible::Unserved(operations.clone()))
+        };
+        let courses: Vec<Course<'_>> = groups.iter().map(of).collect::<Result<_, _>>()?;
+        let mut stocks: Vec<Stock<'_>> =
+            self.types.iter().map(|it| Stock::of(it, &self.have)).collect();
+        let years: Vec<Year> = (0..=self.last())
+            .map(|year| {
+                let groups = courses.iter().map(|it| it.years[year as usize].clone()).collect();
+                self.year(inputs, year, groups, &mut stocks)
+            })
+            .collect();
         let spent: f64 = years.iter().map(|year| year.spent).sum();
         let checkouts: f64 = years.iter().map(|year| inputs.checkouts_in(year.year)).sum();
         Ok(Plan {
@@ -150,45 +166,44 @@ impl Rules {
         self.years.saturating_sub(1)
     }
 
+    /// A group on servers of a type, year by year; `None` if it cannot serve all of it.
+    fn course<'a>(
+        &self,
+        inputs: &Inputs<f64>,
+        operations: &[String],
+        server: &'a ServerType,
+    ) -> Option<Course<'a>> {
+        let year = |year| {
+            let busy = inputs.busy(inputs.at_peak(year));
+            let each = inputs.operations.iter().zip(busy);
+            let own = each.filter(|(operation, _)| operations.contains(&operation.name));
+            let (names, busy) = own.map(|(operation, busy)| (operation.name.clone(), busy)).unzip();
+            group(&[&Part { operations: names, busy }], std::slice::from_ref(server), self.staffing)
+        };
+        let years = (0..=self.last()).map(year).collect::<Option<_>>()?;
+        Some(Course { server, years })
+    }
+
     fn year(
         &self,
         inputs: &Inputs<f64>,
         year: u32,
-        groups: &[Vec<String>],
-        have: &mut Vec<Have>,
-    ) -> Result<Year, Impossible> {
+        groups: Vec<Group>,
+        stocks: &mut [Stock<'_>],
+    ) -> Year {
         let shoppers = inputs.at_peak(year);
-        let busy: Vec<f64> = inputs.busy(shoppers).collect();
-        let of = |operations: &Vec<String>| {
-            let mut part = Part { operations: Vec::new(), busy: Vec::new() };
-            for (operation, busy) in inputs.operations.iter().zip(&busy) {
-                if operations.contains(&operation.name) {
-                    part.operations.push(operation.name.clone());
-                    part.busy.push(*busy);
-                }
-            }
-            group(&[&part], &self.types, self.staffing)
-                .ok_or_else(|| Impossible::Unserved(operations.clone()))
-        };
-        let groups: Vec<Group> = groups.iter().map(of).collect::<Result<_, _>>()?;
-        let mut bought = Vec::new();
-        let mut spent = 0.0;
-        for server in &self.types {
-            let needed: u32 =
-                groups.iter().filter(|it| it.server == server.name).map(|it| it.servers).sum();
-            let at = have.iter().position(|it| it.server == server.name);
-            let at = at.unwrap_or_else(|| {
-                have.push(Have { server: server.name.clone(), servers: 0 });
-                have.len() - 1
-            });
-            let more = needed.saturating_sub(have[at].servers);
-            have[at].servers += more;
+        let (mut bought, mut spent) = (Vec::new(), 0.0);
+        for stock in stocks {
+            let of_type = groups.iter().filter(|it| it.server == stock.server.name);
+            let needed: u32 = of_type.map(|it| it.servers).sum();
+            let more = stock.need(year, needed);
             if more > 0 {
-                bought.push(Have { server: server.name.clone(), servers: more });
+                bought.push(Have { server: stock.server.name.clone(), servers: more });
             }
-            spent += f64::from(more) * server.price + f64::from(needed) * server.yearly;
+            spent += f64::from(more) * stock.server.price;
+            spent += f64::from(needed) * stock.server.yearly;
         }
-        Ok(Year {
+        Year {
             year,
             shoppers,
             views_per_hour: inputs.views_per_hour(shoppers),
@@ -197,7 +212,7 @@ impl Rules {
             bought,
             spent,
             revenue: inputs.checkouts_in(year) * inputs.checkout_value,
-        })
+        }
     }
 
     /// The operations that may be split off, each by itself, and all others together.
@@ -222,6 +237,48 @@ impl Rules {
         let unserved =
             parts.iter().find(|part| group(&[part], &self.types, self.staffing).is_none());
         Impossible::Unserved(unserved.map(|part| part.operations.clone()).unwrap_or_default())
+    }
+}
+
+/// A group of operations on servers of one type.
+struct Course<'a> {
+    server: &'a ServerType,
+    years: Vec<Group>,
+}
+
+/// The servers of one type that are there, with the years in which they are replaced.
+struct Stock<'a> {
+    server: &'a ServerType,
+    batches: Vec<(u32, f64)>,
+}
+
+impl<'a> Stock<'a> {
+    /// What is there at the beginning, as if it were new.
+    fn of(server: &'a ServerType, have: &[Have]) -> Self {
+        let own = have.iter().filter(|it| it.server == server.name);
+        let batches = own.map(|it| (it.servers, server.life_years)).collect();
+        Self { server, batches }
+    }
+
+    /// Buys what a year needs beyond what is there, and returns how many that is.
+    fn need(&mut self, year: u32, servers: u32) -> u32 {
+        let now = f64::from(year);
+        self.batches.retain(|(_, until)| *until > now);
+        let there: u32 = self.batches.iter().map(|(count, _)| count).sum();
+        let more = servers.saturating_sub(there);
+        if more > 0 {
+            self.batches.push((more, now + self.server.life_years));
+        }
+        more
+    }
+
+    /// What is spent on so many servers, year by year.
+    fn spent(mut self, needed: impl Iterator<Item = u32>) -> f64 {
+        let cost = |(year, needed)| {
+            let more = self.need(year, needed);
+            f64::from(more) * self.server.price + f64::from(needed) * self.server.yearly
+        };
+        (0..).zip(needed).map(cost).sum()
     }
 }
 
@@ -262,6 +319,20 @@ pub(crate) mod tests {
         let checkouts = 3420.0 * 8760.0;
         assert!((plan.per_checkout.unwrap() - 13_500.0 / checkouts).abs() < 1e-12);
         assert!((plan.years[0].revenue - 720.0 * 8760.0 * 80.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn a_group_keeps_its_type_of_server_and_worn_ones_are_replaced() {
+        let mut small = server("small", 1000.0, 0.1);
+        (small.cores, small.life_years) = (2.0, 2.0);
+        let mut large = server("large", 5500.0, 0.1);
+        (large.cores, large.life_years) = (10.0, 2.0);
+        let plan = rules(vec![small, large]).plan(&shop().middle(), Arrangement::Mixed).unwrap();
+        // 6, 8 and 11 small ones, or 2, 3 and 3 large ones with one that may fail. What was bought
+        // in the first year is bought again in the third: 6 + 2 + (11 − 2), or 2 + 1 + 2.
+        let bought: Vec<_> = plan.years.iter().flat_map(|year| year.bought.clone()).collect();
+        assert!(bought.iter().all(|it| it.server == "small"), "{bought:?}");
+        assert_eq!(bought.iter().map(|it| it.servers).collect::<Vec<_>>(), [6, 2, 9]);
     }
 
     #[test]

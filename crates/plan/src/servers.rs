@@ -69,7 +69,7 @@ pub(crate) mod tests {
             name: name.into(),
             price,
             yearly: 0.0,
-            life_years: 1.0,
+            life_years: 3.0,
             cores: 2.0,
             speed,
             speeds: BTreeMap::new(),
