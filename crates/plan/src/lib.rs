@@ -16,6 +16,7 @@ pub mod overload;
 pub mod partition;
 pub mod plan;
 pub mod range;
+pub mod rising;
 pub mod servers;
 mod spread;
 

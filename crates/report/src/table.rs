@@ -96,7 +96,7 @@ impl Table {
             let class = format!("{}{}", words(at), cell.class);
             Some(class.trim().to_owned()).filter(|class| !class.is_empty())
         };
-        html! { div.scroll { table class=[Some(&self.class).filter(|it| !it.is_empty())] {
+        html! { div.scroll tabindex="0" { table class=[Some(&self.class).filter(|it| !it.is_empty())] {
             thead { tr { @for (at, column) in self.columns.iter().enumerate() {
                 th class=[class(at, &column.head)] title=[&column.head.title] { (column.head.content()) }
             } } }
@@ -286,7 +286,7 @@ mod tests {
     fn html_has_classes_lines_of_the_head_and_escaped_text() {
         let html = table().html().into_string();
         for part in [
-            r#"<div class="scroll"><table class="dense">"#,
+            r#"<div class="scroll" tabindex="0"><table class="dense">"#,
             r#"<th class="text">where</th><th>p95<br>ms</th>"#,
             r#"<td class="tide">tide</td><td class="text">a &lt;b&gt;</td>"#,
             r#"<td colspan="3">off: a note"#,

@@ -9,6 +9,7 @@ use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
+use tidegate_lab::READY;
 use tidegate_plan::{Asked, Range};
 use tidegate_report::number::number;
 use tidegate_sitekit::server::{Peers, Server, Service};
@@ -69,7 +70,7 @@ pub(super) fn run(address: SocketAddr, asked: Asked) -> anyhow::Result<Outcome> 
         background: None,
     };
     let server = Server::start(address, None, vec![Box::new(service)], None)?;
-    print(format!("plan: http://{}/\nCtrl-C ends it.\n", server.address()))?;
+    print(format!("plan: http://{}/\n{READY}\n", server.address()))?;
     signals.wait();
     server.shutdown();
     Ok(Outcome::Done)

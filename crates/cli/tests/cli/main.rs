@@ -9,6 +9,7 @@ mod forged;
 mod gate_signals;
 mod load;
 mod peers;
+mod plan;
 mod services;
 mod sim;
 mod study;
