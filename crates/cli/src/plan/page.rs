@@ -29,7 +29,7 @@ pub(super) fn page(asked: &Asked, planned: &Planned, controls: Option<Markup>) -
         page = page.raw(controls);
     }
     page = page
-        .raw(cards(planned))
+        .cards("key", cards(planned))
         .heading("Year by year")
         .table(&tables::years(first))
         .figures([figure("What more and fewer customers cost", "Servers per year: every server serves every operation, or groups of operations have servers of their own.", &chart)])
@@ -38,11 +38,10 @@ pub(super) fn page(asked: &Asked, planned: &Planned, controls: Option<Markup>) -
         .heading("Alternatives")
         .paragraphs(["Servers are bought before the demand is known. The regret of an alternative is what it costs more, servers and lost revenue together, than the best one would have: on average over the ranges of the inputs, and at most."])
         .table(&tables::alternatives(answer))
-        .raw(html! { ul { @for line in tables::why_not(answer) { li { (line) } } } });
+        .list(tables::why_not(answer));
     if !answer.savings.is_empty() {
         let each = answer.savings.iter().map(|(name, saved)| words::saving(name, *saved));
-        page =
-            page.heading("Optimisations").raw(html! { ul { @for line in each { li { (line) } } } });
+        page = page.heading("Optimisations").list(each);
     }
     if !answer.swings.is_empty() {
         page = page
@@ -56,15 +55,17 @@ pub(super) fn page(asked: &Asked, planned: &Planned, controls: Option<Markup>) -
     page
 }
 
-fn cards(planned: &Planned) -> Markup {
+fn cards(planned: &Planned) -> Vec<(String, &'static str)> {
     let first = &planned.answer.alternatives[0];
-    let card = |value: String, label: &str| html! { div.card { b { (value) } span { (label) } } };
-    html! { div.cards.key {
-        (card(or_none(first.plan.years.last(), |year| year.servers().to_string()), "servers in the last year"))
-        (card(money(first.spent() / first.plan.years.len() as f64), "a year"))
-        (card(money(first.plan.per_shopper), "for each customer at a time"))
-        @if let Some(cost) = first.plan.per_checkout { (card(words::small(cost), "for each checkout")) }
-    } }
+    let years = &first.plan.years;
+    let servers = or_none(years.last(), |year| year.servers().to_string());
+    let mut cards = vec![
+        (servers, "servers in the last year"),
+        (money(first.spent() / years.len() as f64), "a year"),
+        (money(first.plan.per_shopper), "for each customer at a time"),
+    ];
+    cards.extend(first.plan.per_checkout.map(|cost| (words::small(cost), "for each checkout")));
+    cards
 }
 
 /// What more and fewer customers would cost, mixed and apart.

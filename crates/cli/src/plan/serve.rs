@@ -63,13 +63,17 @@ pub(super) fn run(address: SocketAddr, asked: Asked) -> anyhow::Result<Outcome> 
     // A file without a plan is a mistake of the file, before anything is served.
     Planned::of(&asked).map_err(bad_input)?;
     let mut signals = Signals::catch()?;
-    let service = move || Service {
-        router: Router::new().route("/", get(answer)).with_state(Arc::new(asked)),
-        tls: None,
-        peers: Peers::Public,
-        background: None,
+    let asked = Arc::new(asked);
+    let service = |_| {
+        let asked = asked.clone();
+        Ok(move || Service {
+            router: Router::new().route("/", get(answer)).with_state(asked),
+            tls: None,
+            peers: Peers::Public,
+            background: None,
+        })
     };
-    let server = Server::start(address, None, vec![Box::new(service)], None)?;
+    let server = Server::start(address, None, None, service)?;
     print(format!("plan: http://{}/\n{READY}\n", server.address()))?;
     signals.wait();
     server.shutdown();
