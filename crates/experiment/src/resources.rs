@@ -107,6 +107,15 @@ impl Resources {
         Ok(Self { server, driver, share, quota, notes })
     }
 
+    /// Whole cores, for whatever runs on them.
+    ///
+    /// # Errors
+    /// [`Error::Operator`]: a core is not allowed here, or both have one.
+    pub fn whole_cores(server: &Cores, driver: &Cores) -> Result<Self> {
+        let given = (&Some(server.clone()), &Some(driver.clone()));
+        Self::find(given, &mut Vec::new(), Quota::new)
+    }
+
     /// The processors of a run with these settings.
     pub fn grant(&self, settings: &Settings) -> Grant {
         let share = settings.processor_share.unwrap_or(self.share);

@@ -1,6 +1,7 @@
 //! Customers of the load generator: a scenario at an offered load.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -18,52 +19,48 @@ use crate::resources::Grant;
 use crate::system::{CpuSeconds, LOAD_TRACE, Started, TIERS};
 use crate::{Error, Result};
 
-/// Where customers come to, and how many.
-#[derive(Clone, Copy)]
+/// How many customers come.
+#[derive(Clone)]
 pub struct Offered {
-    load: Load,
+    arrivals: Arrivals,
+    /// Sessions per second, where they are constant.
+    rate_per_s: Option<f64>,
     /// The capacity that the load is a multiple of, in sessions per second.
-    pub capacity_per_s: Option<f64>,
-}
-
-#[derive(Clone, Copy)]
-enum Load {
-    /// New ones per second.
-    PerSecond(f64),
-    /// Always the same, in a closed loop.
-    AtATime(u32),
+    capacity_per_s: Option<f64>,
 }
 
 impl Offered {
     /// Sessions per second, and the capacity if it is known.
     pub fn at(rate_per_s: f64, capacity_per_s: Option<f64>) -> Self {
-        Self { load: Load::PerSecond(rate_per_s), capacity_per_s }
+        let (arrivals, rate_per_s) = (Arrivals::poisson(rate_per_s), Some(rate_per_s));
+        Self { arrivals, rate_per_s, capacity_per_s }
     }
 
     /// What the settings say without a capacity.
     pub fn by(settings: &Settings) -> Self {
-        let load = match settings.customers {
-            Some(customers) => Load::AtATime(customers),
-            None => Load::PerSecond(settings.rate.unwrap_or(1.0)),
-        };
-        Self { load, capacity_per_s: None }
-    }
-
-    /// Sessions per second; none in a closed loop.
-    pub fn rate_per_s(self) -> Option<f64> {
-        match self.load {
-            Load::PerSecond(rate) => Some(rate),
-            Load::AtATime(_) => None,
+        match settings.customers {
+            Some(customers) => Self::from(Arrivals::closed(customers)),
+            None => Self::at(settings.rate.unwrap_or(1.0), None),
         }
     }
 }
 
+impl From<Arrivals> for Offered {
+    fn from(arrivals: Arrivals) -> Self {
+        Self { arrivals, rate_per_s: None, capacity_per_s: None }
+    }
+}
+
 /// The customers of a run.
-pub(super) struct Customers<'a> {
-    pub(super) scenario: &'a Scenario,
-    pub(super) offered: Offered,
+pub struct Customers<'a> {
+    /// What they do.
+    pub scenario: &'a Scenario,
+    /// How many come.
+    pub offered: Offered,
     /// Their processors.
-    pub(super) cores: &'a Cores,
+    pub cores: &'a Cores,
+    /// Whether every request and every second is kept in a file, which takes CPU time.
+    pub keeps_requests: bool,
 }
 
 impl Driver for Customers<'_> {
@@ -71,17 +68,21 @@ impl Driver for Customers<'_> {
         &self,
         window: Window<'_>,
         started: &Started,
-        show: &mut dyn FnMut(&Snapshot),
+        show: &mut dyn FnMut(&Snapshot) -> ControlFlow<()>,
     ) -> Result<Readings> {
         let plan = self.plan(&window, started)?;
+        // That of the operator ends more than this run.
+        let stop = plan.stop.clone();
         let mut measured = Measured::new(window.grant, window.folder)?;
-        let (warm_up, length) = (plan.warm_up, plan.measure);
+        let warm_up = plan.warm_up;
         let mut began = None;
         let summary = tidegate_load::run(plan, &mut |snapshot| {
             let elapsed = Duration::from_secs_f64(snapshot.elapsed_s);
             began.get_or_insert_with(|| Instant::now() - elapsed);
             measured.observe(snapshot, started);
-            show(snapshot);
+            if show(snapshot).is_break() || window.stop.is_stopped() {
+                stop.stop();
+            }
         });
         let summary = summary.map_err(|error| match error.exit_code() {
             2 => Error::Operator(error.to_string()),
@@ -97,6 +98,7 @@ impl Driver for Customers<'_> {
             .map_err(|error| Error::Internal(format!("cannot write a result: {error}")))?;
         write(&window.folder.join("load.json"), &json)?;
         let from = began.unwrap_or_else(Instant::now) + warm_up;
+        let length = Duration::from_secs_f64(summary.measured_s);
         Ok(Readings {
             figures: self.figures(&summary, &measured, window.grant),
             phases: phases(&summary),
@@ -105,17 +107,22 @@ impl Driver for Customers<'_> {
             measured: (from, from + length),
         })
     }
+
+    fn rate_per_s(&self) -> Option<f64> {
+        self.offered.rate_per_s
+    }
 }
 
 impl Customers<'_> {
-    fn plan(&self, window: &Window<'_>, started: &Started) -> Result<Plan> {
+    /// What the load generator does in a run.
+    ///
+    /// # Errors
+    /// The system has no address for customers.
+    pub fn plan(&self, window: &Window<'_>, started: &Started) -> Result<Plan> {
         let Window { planned, folder, .. } = *window;
         let settings = &planned.settings;
         let mut plan = Plan::new(self.scenario.clone(), &started.target()?);
-        plan.arrivals = Some(match self.offered.load {
-            Load::PerSecond(rate) => Arrivals::poisson(rate),
-            Load::AtATime(customers) => Arrivals::closed(customers),
-        });
+        plan.arrivals = Some(self.offered.arrivals.clone());
         plan.warm_up = Duration::from_secs_f64(planned.windows.warm_up_s);
         plan.measure = Duration::from_secs_f64(planned.windows.measured_s);
         (plan.time_scale, plan.patience_scale) = (settings.time_scale, settings.patience_scale);
@@ -123,10 +130,11 @@ impl Customers<'_> {
         plan.cores = self.cores.list().to_vec();
         plan.insecure = true;
         plan.customers = started.customers().or(plan.customers);
-        plan.parquet = Some(folder.join("requests.parquet"));
-        plan.csv = Some(folder.join("seconds.csv"));
+        if self.keeps_requests {
+            plan.parquet = Some(folder.join("requests.parquet"));
+            plan.csv = Some(folder.join("seconds.csv"));
+        }
         plan.trace = settings.is_traced().then(|| folder.join(LOAD_TRACE));
-        plan.stop = window.stop.clone();
         plan.tls = match settings.tls.as_str() {
             "1.2" => TlsVersions::Only12,
             "1.3" => TlsVersions::Only13,
@@ -230,7 +238,7 @@ impl Customers<'_> {
 }
 
 /// Mean requests of a session of a scenario.
-pub(crate) fn requests_each(scenario: &Scenario) -> f64 {
+pub fn requests_each(scenario: &Scenario) -> f64 {
     scenario.session_length().mean_requests.max(1.0)
 }
 

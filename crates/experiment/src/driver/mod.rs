@@ -4,6 +4,7 @@ mod customers;
 mod host;
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
 
@@ -17,9 +18,8 @@ use crate::record::{Planned, Second};
 use crate::resources::Grant;
 use crate::system::Started;
 use crate::{Error, Result};
-use customers::Customers;
-pub use customers::Offered;
-pub(crate) use customers::requests_each;
+pub use customers::requests_each;
+pub use customers::{Customers, Offered};
 
 /// A run as a driver sees it.
 #[derive(Clone, Copy)]
@@ -60,7 +60,7 @@ impl Readings {
 
 /// What comes to a system.
 pub trait Driver {
-    /// Lets it come, and reads what the system does meanwhile.
+    /// Lets it come, and reads what the system does meanwhile. It ends early once `show` breaks.
     ///
     /// # Errors
     /// The system does not answer as it should, or a file cannot be written.
@@ -68,8 +68,14 @@ pub trait Driver {
         &self,
         window: Window<'_>,
         started: &Started,
-        show: &mut dyn FnMut(&Snapshot),
+        show: &mut dyn FnMut(&Snapshot) -> ControlFlow<()>,
     ) -> Result<Readings>;
+
+    /// Sessions that it lets come, per second; `None` where that is not constant, or follows from
+    /// the answers.
+    fn rate_per_s(&self) -> Option<f64> {
+        None
+    }
 }
 
 /// The driver of a run with these settings.
@@ -79,7 +85,7 @@ pub fn driver<'a>(
     offered: Offered,
     cores: &'a Cores,
 ) -> Box<dyn Driver + 'a> {
-    Box::new(Customers { scenario, offered, cores })
+    Box::new(Customers { scenario, offered, cores, keeps_requests: true })
 }
 
 /// Writes a file of a run.

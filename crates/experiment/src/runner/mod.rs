@@ -1,32 +1,32 @@
 //! Runs an experiment: capacities, baselines and runs in their order, each in a folder of its
 //! own; and continues where an earlier process stopped.
 
-mod baseline;
+mod bench;
+mod matrix;
+mod probes;
 mod time;
 mod traces;
-mod window;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use tidegate_host::{Machine, Provenance};
-use tidegate_lab::{Pulse, Quota};
+use tidegate_host::Machine;
+use tidegate_lab::Quota;
 use tidegate_load::{Scenario, Snapshot, Stop};
 
-use crate::driver::Offered;
-use crate::experiment::{Combination, Experiment, Settings};
+use crate::experiment::{Combination, Experiment};
 use crate::folder::{Folder, LARGEST};
 use crate::options::Options;
-use crate::order::{Block, blocks, id};
-use crate::record::{self, Kind, Planned, Record};
+use crate::record::{self, Record};
 use crate::resources::Resources;
+use crate::schedule::{Schedule, Taken};
 use crate::state::State;
-use crate::system::{Workshop, check_policies, prepare};
+use crate::system::{check_policies, prepare};
 use crate::{Error, Result};
-use baseline::Capacities;
-use time::Next;
-use window::Bench;
+pub use bench::Bench;
+use matrix::Matrix;
+pub use probes::Probes;
 
 /// What happens while a study runs.
 #[derive(Debug)]
@@ -63,11 +63,6 @@ pub struct Measured {
     pub machine: Machine,
 }
 
-/// Attempts at a run in which the load generator is saturated. On a shared machine that passes.
-const TRIES: usize = 3;
-/// Runs per further attempt: on a machine where it does not pass, a study must end, too.
-const RUNS_PER_RETRY: usize = 8;
-
 /// Runs what is missing of an experiment.
 ///
 /// # Errors
@@ -85,43 +80,51 @@ pub fn run(
     let resources = Resources::find(given, &mut combinations, Quota::new)?;
     let state = State::new(experiment, options, &resources, scenario_texts(&combinations)?);
     state.claim(&options.out, options.resume)?;
-    let (provenance, machine) = (Provenance::read(), Machine::read());
-    record::remove_incomplete(&options.out);
-    // The customers' threads are pinned; so is everything else that this process does.
-    resources.driver.pin_this_thread().map_err(|error| {
-        Error::Machine(format!("cannot run on processor {}: {error}", resources.driver))
-    })?;
+    let mut bench = Bench::open(&resources, &options.out, &experiment.folder, stop)?;
     resources.notes.iter().for_each(|note| show(Event::Note(note)));
-    let workshop = Workshop::open(&options.out, &experiment.folder)?;
-    check_policies(&combinations, &workshop, &options.out.join("shared"))?;
-    combinations.iter().try_for_each(|one| prepare(&one.settings, &workshop))?;
-    let bench = Bench {
-        resources: &resources,
-        workshop: &workshop,
-        pulse: &Pulse::start(&resources.server)?,
-        stop,
-        out: &options.out,
-        provenance: &provenance,
-        machine: &machine,
-        scenarios: &scenarios(&combinations, &state.scenarios)?,
-    };
-    let mut runner = Runner {
-        bench,
-        experiment,
-        options,
-        combinations: &combinations,
-        complete: record::read_all(&options.out),
-        capacities: Capacities::default(),
-        left: 0,
-        all: 0,
-        retries: 0,
-        show,
-    };
-    runner.run()?;
-    let records = runner.complete.into_values().collect();
+    check_policies(&combinations, &bench.workshop, &options.out.join("shared"))?;
+    combinations.iter().try_for_each(|one| prepare(&one.settings, &bench.workshop))?;
+    let scenarios = scenarios(&combinations, &state.scenarios)?;
+    let complete = record::read_all(&options.out);
+    let mut matrix =
+        Matrix::new(experiment, options, &combinations, &resources, &scenarios, complete);
+    if matrix.done().0 < matrix.done().1 {
+        // An earlier result is of runs of which some are no longer there.
+        Folder::create(&options.out)?.remove_result()?;
+    }
+    conduct(&mut matrix, &mut bench, show)?;
+    let records = matrix.complete.into_values().collect();
     let cores = (resources.server.to_string(), resources.driver.to_string());
     let (notes, unit) = (resources.notes.clone(), resources.unit());
-    Ok(Measured { records, notes, unit, cores, machine })
+    Ok(Measured { records, notes, unit, cores, machine: bench.machine })
+}
+
+/// Runs what a schedule asks for, until it has what it needs.
+///
+/// # Errors
+/// A run or the schedule fails, or the operator stops it.
+pub fn conduct<'a>(
+    schedule: &mut dyn Schedule<'a>,
+    bench: &mut Bench,
+    show: &mut dyn FnMut(Event),
+) -> Result<()> {
+    while let Some(run) = schedule.next()? {
+        let (done, left) = (schedule.done(), schedule.left());
+        show(Event::Begin { what: &run.what, done, left });
+        loop {
+            let record = bench.run(&run, &mut |snapshot| {
+                show(Event::Progress(snapshot));
+                schedule.watch(snapshot)
+            });
+            let record = record.map_err(|error| within(&run.planned.id, error))?;
+            let Taken::Again(why) = schedule.take(&record)? else {
+                show(Event::Complete(&record));
+                break;
+            };
+            show(Event::Note(&format!("again, the load generator was saturated: {why}")));
+        }
+    }
+    Ok(())
 }
 
 /// Every scenario that is named; `texts` has those of files.
@@ -157,143 +160,6 @@ fn scenario_texts(combinations: &[Combination]) -> Result<BTreeMap<String, Strin
         }
     }
     Ok(texts)
-}
-
-/// The state of a study that runs.
-struct Runner<'a> {
-    bench: Bench<'a>,
-    experiment: &'a Experiment,
-    options: &'a Options,
-    combinations: &'a [Combination],
-    complete: BTreeMap<String, Record>,
-    capacities: Capacities,
-    /// Runs that are missing, and all.
-    left: usize,
-    all: usize,
-    /// Further attempts that are left.
-    retries: usize,
-    show: &'a mut dyn FnMut(Event),
-}
-
-impl Runner<'_> {
-    fn run(&mut self) -> Result<()> {
-        let windows = self.experiment.windows(self.options.quick);
-        let blocks = blocks(self.combinations, windows.repetitions, self.options.seed);
-        self.drop_others(&blocks);
-        let missing: Vec<usize> = blocks.iter().map(|block| self.missing(block).len()).collect();
-        (self.left, self.all) =
-            (missing.iter().sum(), blocks.iter().map(|block| block.runs.len()).sum());
-        self.retries = self.left.div_ceil(RUNS_PER_RETRY);
-        if self.left > 0 {
-            // An earlier result is of runs of which some are no longer there.
-            Folder::create(&self.options.out)?.remove_result()?;
-        }
-        for (number, block) in blocks.iter().enumerate() {
-            let missing = self.missing(block);
-            let capacity = match self.first_load(block) {
-                Some(settings) => Some(self.capacity(&settings, number, &blocks[number..])?),
-                None => None,
-            };
-            for index in missing {
-                let planned = self.planned(block.round, index);
-                let offered = match (planned.settings.load, capacity) {
-                    (Some(load), Some(capacity)) => Offered::at(load * capacity, Some(capacity)),
-                    _ => Offered::by(&planned.settings),
-                };
-                let what = words(&planned);
-                self.begin(&what, &blocks[number..], Next::Run);
-                self.measure(&planned, offered)?;
-                self.left -= 1;
-            }
-        }
-        Ok(())
-    }
-
-    /// Forgets complete runs that were planned otherwise: they do not count.
-    fn drop_others(&mut self, blocks: &[Block]) {
-        let mut planned = BTreeMap::new();
-        for block in blocks {
-            for index in &block.runs {
-                let one = self.planned(block.round, *index);
-                planned.insert(one.id.clone(), one);
-            }
-        }
-        self.complete.retain(|id, record| {
-            record.planned.kind != Kind::Run || planned.get(id) == Some(&record.planned)
-        });
-    }
-
-    /// The runs of a block that are not complete.
-    fn missing(&self, block: &Block) -> Vec<usize> {
-        let is_missing = |index: &usize| {
-            let id = id(block.round, *index, &self.combinations[*index]);
-            !self.complete.contains_key(&id)
-        };
-        block.runs.iter().copied().filter(is_missing).collect()
-    }
-
-    /// The settings of the first missing run of a block whose load is a multiple of the capacity.
-    fn first_load(&self, block: &Block) -> Option<Settings> {
-        let settings = |index: usize| &self.combinations[index].settings;
-        let first = self.missing(block).into_iter().find(|index| settings(*index).load.is_some());
-        first.map(|index| settings(index).clone())
-    }
-
-    fn planned(&self, round: u32, index: usize) -> Planned {
-        let combination = &self.combinations[index];
-        let grant = self.bench.resources.grant(&combination.settings);
-        Planned {
-            id: id(round, index, combination),
-            kind: Kind::Run,
-            round,
-            levels: combination.levels.clone(),
-            settings: combination.settings.clone(),
-            windows: self.experiment.windows(self.options.quick).of_run(&combination.settings),
-            // The customers of a round are the same for every level.
-            seed: self.options.seed.wrapping_add(u64::from(round)),
-            cores: grant.cores.to_string(),
-            cpus: grant.cpus,
-            driver_cores: self.bench.resources.driver.to_string(),
-        }
-    }
-
-    /// Measures what is planned, again where the load generator was saturated, as long as
-    /// attempts are left. A probe or baseline is not repeated: its own rules correct it.
-    fn measure(&mut self, planned: &Planned, offered: Offered) -> Result<Record> {
-        let mut tries = 1;
-        let record = loop {
-            let show = &mut self.show;
-            let record = self
-                .bench
-                .run(planned, offered, &mut |snapshot| show(Event::Progress(snapshot)))
-                .map_err(|error| within(&planned.id, error))?;
-            let again = !record.is_sound() && planned.kind == Kind::Run;
-            if !again || tries == TRIES || self.retries == 0 {
-                break record;
-            }
-            tries += 1;
-            self.retries -= 1;
-            let why = record.driver_saturated.join("; ");
-            (self.show)(Event::Note(&format!("again, the load generator was saturated: {why}")));
-        };
-        (self.show)(Event::Complete(&record));
-        self.complete.insert(planned.id.clone(), record.clone());
-        Ok(record)
-    }
-
-    /// Tells what begins, and the time that it and the rest take. `blocks` begin with its own.
-    fn begin(&mut self, what: &str, blocks: &[Block], next: Next) {
-        let left = self.time_left(blocks, next);
-        (self.show)(Event::Begin { what, done: (self.all - self.left, self.all), left });
-    }
-}
-
-/// A run in words: its levels.
-fn words(planned: &Planned) -> String {
-    let levels: Vec<String> =
-        planned.levels.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
-    let levels = if levels.is_empty() { "the system".into() } else { levels.join(", ") };
-    format!("round {}: {levels}", planned.round + 1)
 }
 
 /// The same error with the run in which it happened.

@@ -7,26 +7,14 @@ use std::time::Duration;
 use tidegate_stats::mean;
 
 use crate::experiment::Windows;
-use crate::order::Block;
 use crate::record::{Kind, Record};
 
-use super::Runner;
+use super::matrix::{Matrix, SHARES, Stage};
 
 /// Seconds that a run takes beside its load as long as none is complete: starting, and ending.
 const FIRST_OVERHEAD_S: f64 = 0.5;
 /// Probes that a capacity takes as long as none is known: a light one, and those that approach it.
 const FIRST_PROBES: f64 = 4.0;
-
-/// What is measured next.
-#[derive(Clone, Copy)]
-pub(super) enum Next {
-    /// A probe of the capacity of the first block, after so many others, with these times.
-    Probe(usize, Windows),
-    /// The baseline of the first block.
-    Baseline,
-    /// A run of the first block.
-    Run,
-}
 
 /// Windows that are still to be measured.
 #[derive(Debug, Default)]
@@ -67,33 +55,33 @@ fn probes_each<'r>(complete: impl Iterator<Item = &'r Record>) -> f64 {
     if known.is_empty() { FIRST_PROBES } else { keys.len() as f64 / known.len() as f64 }
 }
 
-impl Runner<'_> {
+impl Matrix<'_> {
     /// The time that the rest takes: what is next, all else that is missing of its block, and the
-    /// blocks after it. `blocks` begin with that of what is next.
-    pub(super) fn time_left(&self, blocks: &[Block], next: Next) -> Duration {
-        let windows = self.experiment.windows(self.options.quick);
+    /// blocks after it.
+    pub(super) fn time_left(&self) -> Duration {
+        let windows = self.windows();
         let probes = probes_each(self.complete.values());
         let (mut rest, mut estimated) = (Rest::default(), BTreeSet::new());
-        for (number, block) in blocks.iter().enumerate() {
-            let is_next = number == 0;
+        for (number, block) in self.blocks[self.at..].iter().enumerate() {
             for index in self.missing(block) {
-                rest.add(1.0, &windows.of_run(&self.combinations[index].settings));
+                rest.add(1.0, &self.windows_of(index));
             }
             let Some(settings) = self.first_load(block) else { continue };
-            if !is_next || !matches!(next, Next::Run) {
-                rest.add(1.0, &windows);
-            }
             let key = settings.capacity_key();
             let is_new = estimated.insert(key.clone());
-            match next {
-                Next::Probe(done, windows) if is_next => {
-                    rest.add((probes - done as f64).max(1.0), &windows);
+            let now = if number == 0 { &self.stage } else { &Stage::Begin };
+            match now {
+                Stage::Runs(..) => continue,
+                Stage::Probes(_, now) => {
+                    let done = (SHARES.len() - now.left()) as f64;
+                    rest.add((probes - done).max(1.0), &self.probe_windows(settings));
                 }
-                _ if !is_next && is_new && !self.is_estimated(&key) => {
-                    rest.add(probes, &self.probe_windows(&settings));
+                Stage::Begin if is_new && !self.is_estimated(&key) => {
+                    rest.add(probes, &self.probe_windows(settings));
                 }
-                _ => {}
+                Stage::Begin | Stage::Baseline(..) => {}
             }
+            rest.add(1.0, &windows);
         }
         rest.time(overhead_s(self.complete.values()))
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tidegate_host::Cores;
-use tidegate_lab::{GateTimes, Service};
+use tidegate_lab::Service;
 
 use super::{Workshop, of_this_program};
 use crate::experiment::{Combination, Settings};
@@ -13,6 +13,31 @@ use crate::{Error, Result};
 
 /// Name of the gate's trace in the folder of a run.
 pub const TRACE: &str = "gate.trace";
+
+/// Times in a gate that follow the customers' pace, in seconds.
+#[derive(Clone, Copy, Debug)]
+pub struct GateTimes {
+    /// Longest time in the admission queue.
+    pub hold_s: f64,
+    /// Time after which an idle connection is closed.
+    pub keep_alive_s: f64,
+    /// Time after its last request for which a session stays admitted.
+    pub linger_s: f64,
+    /// Interval of the policy `eac`.
+    pub interval_s: f64,
+}
+
+impl GateTimes {
+    /// The gate's defaults, for customers whose times are multiplied by `scale`.
+    pub fn scaled(scale: f64) -> Self {
+        Self {
+            hold_s: 3.0 * scale,
+            keep_alive_s: 10.0 * scale,
+            linger_s: 60.0 * scale,
+            interval_s: 2.0 * scale,
+        }
+    }
+}
 
 /// Starts a gate before the service.
 pub(super) fn start(
@@ -72,14 +97,16 @@ fn write(
     workshop: &Workshop,
     folder: &Path,
 ) -> Result<PathBuf> {
+    let cannot_write = |file: &Path, error| {
+        Error::Machine(format!("cannot write {}: {error}; {MAKE_ROOM}", file.display()))
+    };
+    std::fs::create_dir_all(folder).map_err(|error| cannot_write(folder, error))?;
     let file = folder.join("gate.toml");
     let mut text = configuration(settings, upstream, workshop)?;
     if settings.is_traced() {
         text += &format!("\n[trace]\nfile = {}\n", absolute(&folder.join(TRACE))?);
     }
-    std::fs::write(&file, text).map_err(|error| {
-        Error::Machine(format!("cannot write {}: {error}; {MAKE_ROOM}", file.display()))
-    })?;
+    std::fs::write(&file, text).map_err(|error| cannot_write(&file, error))?;
     std::path::absolute(&file)
         .map_err(|error| Error::Machine(format!("no current folder: {error}")))
 }
@@ -89,7 +116,8 @@ fn configuration(settings: &Settings, upstream: &str, workshop: &Workshop) -> Re
     let certificate = workshop.certificate(&settings.certificate)?;
     let (chain, key) = (absolute(&certificate.chain)?, absolute(&certificate.key)?);
     let insecure = if upstream.starts_with("https:") { "insecure = true\n" } else { "" };
-    let times = GateTimes::scaled(settings.time_scale);
+    let scaled = || GateTimes::scaled(settings.time_scale);
+    let times = workshop.overrides.gate_times.unwrap_or_else(scaled);
     let ms = |seconds: f64, (least, most): (f64, f64)| {
         format!("\"{}ms\"", (seconds * 1000.0).round().clamp(least, most))
     };
@@ -121,7 +149,7 @@ mod tests {
     #[test]
     fn a_configuration_has_the_policy_the_certificate_and_the_customers_pace() {
         let folder = tempfile::tempdir().unwrap();
-        let workshop = Workshop::open(folder.path(), folder.path()).unwrap();
+        let mut workshop = Workshop::open(folder.path(), folder.path()).unwrap();
         let settings = Settings {
             policy: "a \"b\"".into(),
             certificate: "rsa-2048".into(),
@@ -129,10 +157,14 @@ mod tests {
             ..Settings::default()
         };
         let text = configuration(&settings, "https://127.0.0.1:1", &workshop).unwrap();
-        for expected in
-            ["policy = \"a \\\"b\\\"\"", "rsa2048.crt", "insecure = true", "hold_time = \"75ms\""]
-        {
+        let times = ["hold_time = \"75ms\"", "session_linger = \"1500ms\"", "\"250ms\""];
+        let others = ["policy = \"a \\\"b\\\"\"", "rsa2048.crt", "insecure = true"];
+        for expected in times.into_iter().chain(others) {
             assert!(text.contains(expected), "{expected} is missing in\n{text}");
         }
+        let times = GateTimes { keep_alive_s: 0.002, ..GateTimes::scaled(0.025) };
+        workshop.overrides.gate_times = Some(times);
+        let text = configuration(&settings, "https://127.0.0.1:1", &workshop).unwrap();
+        assert!(text.contains("idle_deadline = \"2ms\""), "{text}");
     }
 }

@@ -7,6 +7,7 @@ mod servers;
 mod site;
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use tidegate_host::{Cores, Files, processes, scheduling};
 use tidegate_lab::{Certificate, Key, Launch, Process, Service, http};
@@ -16,7 +17,7 @@ use crate::experiment::Settings;
 use crate::folder::MAKE_ROOM;
 use crate::{Error, Result};
 use brokerage::Brokerage;
-pub use gate::{TRACE, check_policies};
+pub use gate::{GateTimes, TRACE, check_policies};
 pub use site::TRACE as SITE_TRACE;
 pub use tidegate_brokerage::TIERS;
 use tidegate_sitekit::password::PasswordCost;
@@ -32,6 +33,17 @@ pub struct Workshop {
     /// Folder of the experiment's file, in which a command starts.
     pub folder: PathBuf,
     certificates: [(&'static str, Certificate); 3],
+    /// Of the next system.
+    pub overrides: Overrides,
+}
+
+/// What no key of an experiment's file sets.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// Times of the gate, if they do not follow the customers' pace.
+    pub gate_times: Option<GateTimes>,
+    /// Time from the auction site's start until its pages use their additional CPU time.
+    pub extra_cpu_after: Duration,
 }
 
 impl Workshop {
@@ -49,7 +61,8 @@ impl Workshop {
             ("ecdsa-p256", Certificate::make(Key::P256, &shared)?),
             ("ed25519", Certificate::make(Key::Ed25519, &shared)?),
         ];
-        Ok(Self { shared, folder: folder.to_owned(), certificates })
+        let (folder, overrides) = (folder.to_owned(), Overrides::default());
+        Ok(Self { shared, folder, certificates, overrides })
     }
 
     /// Folder of a site's database. Each cost of a password has one of its own: a run replaces
@@ -84,7 +97,7 @@ pub fn prepare(settings: &Settings, workshop: &Workshop) -> Result<()> {
 
 /// A service under load: what starting it gives, and what the engine asks of it. It ends when this
 /// is dropped.
-pub trait System: std::fmt::Debug {
+pub trait System: std::fmt::Debug + Send + Sync {
     /// Its URL. Behind a gate it may speak plain HTTP.
     ///
     /// # Errors
@@ -137,11 +150,16 @@ fn start(
     })
 }
 
-/// A system that is ready, and the gate before it if there is one. The gate ends first.
+/// A system that is ready, and the gate before it if there is one. Gates end first.
 #[derive(Debug)]
 pub struct Started {
-    gate: Option<Service>,
+    /// Gates by policy.
+    gates: Vec<(String, Service)>,
+    /// The one of them that customers come through.
+    front: Option<usize>,
     system: Box<dyn System>,
+    /// When its start began.
+    since: Instant,
 }
 
 /// CPU seconds since the start of a system.
@@ -156,12 +174,12 @@ pub struct CpuSeconds {
 }
 
 impl Started {
-    /// Starts service and gate on these cores, and waits until both are ready. Their logs and
-    /// the gate's configuration are written to `folder`.
+    /// Starts the service on these cores, and waits until it is ready. Its log is written to
+    /// `folder`.
     ///
     /// # Errors
-    /// One of them does not start, ends, or is not ready in time; with the last lines of its
-    /// log. The operator stops the study before Tomcat or a command's service is ready.
+    /// It does not start, ends, or is not ready in time; with the last lines of its log. The
+    /// operator stops the study before Tomcat or a command's service is ready.
     pub fn start(
         settings: &Settings,
         cores: &Cores,
@@ -169,13 +187,35 @@ impl Started {
         folder: &Path,
         stop: &Stop,
     ) -> Result<Self> {
+        let since = Instant::now();
         let system = start(settings, cores, workshop, folder, stop)?;
-        let mut started = Self { gate: None, system };
-        if settings.gate {
-            let upstream = started.system.url(true)?;
-            started.gate = Some(gate::start(settings, &upstream, cores, workshop, folder)?);
+        Ok(Self { gates: Vec::new(), front: None, system, since })
+    }
+
+    /// Lets customers come through a gate with the policy of these settings, if they have one. It
+    /// starts unless it runs; its log and its configuration are written to `folder`.
+    ///
+    /// # Errors
+    /// It does not start; with the last lines of its log.
+    pub fn put_gate_before(
+        &mut self,
+        settings: &Settings,
+        cores: &Cores,
+        workshop: &Workshop,
+        folder: &Path,
+    ) -> Result<()> {
+        self.front = self.gates.iter().position(|(policy, _)| *policy == settings.policy);
+        if settings.gate && self.front.is_none() {
+            let upstream = self.system.url(true)?;
+            let gate = gate::start(settings, &upstream, cores, workshop, folder)?;
+            self.gates.push((settings.policy.clone(), gate));
+            self.front = Some(self.gates.len() - 1);
         }
-        Ok(started)
+        Ok(())
+    }
+
+    fn gate(&self) -> Option<&Service> {
+        self.front.map(|front| &self.gates[front].1)
     }
 
     /// The URL for customers.
@@ -183,10 +223,28 @@ impl Started {
     /// # Errors
     /// The gate announced none.
     pub fn target(&self) -> Result<String> {
-        match &self.gate {
+        match self.gate() {
             Some(gate) => Ok(gate.address("gate")?.to_owned()),
             None => self.system.url(false),
         }
+    }
+
+    /// The URLs of the service and of all gates, for people.
+    ///
+    /// # Errors
+    /// A process announced none.
+    pub fn addresses(&self) -> Result<String> {
+        let mut text = format!("The site without a gate: {}\n", self.system.url(false)?);
+        for (policy, gate) in &self.gates {
+            let (url, admin) = (gate.address("gate")?, gate.address("admin")?);
+            text += &format!("The gate with policy {policy}: {url} (status: {admin}/status)\n");
+        }
+        Ok(text)
+    }
+
+    /// Time since the service's start began.
+    pub fn age(&self) -> Duration {
+        self.since.elapsed()
     }
 
     /// The number of the site's users, where it is known.
@@ -199,7 +257,7 @@ impl Started {
     /// # Errors
     /// A process has ended; with the last lines of its log.
     pub fn cpu(&self) -> Result<CpuSeconds> {
-        let gate = self.gate.as_ref().map(Service::cpu_s).transpose()?;
+        let gate = self.gate().map(Service::cpu_s).transpose()?;
         let service = self.system.process().cpu_time()?.as_secs_f64();
         let tiers = self.system.tiers()?;
         Ok(CpuSeconds { service, gate: gate.unwrap_or_default(), tiers })
@@ -208,9 +266,9 @@ impl Started {
     /// Every process, descendants included.
     pub fn processes(&self) -> Vec<u32> {
         let files = Files::new("/");
-        let own =
-            [Some(self.system.process().id()), self.gate.as_ref().map(|gate| gate.process().id())];
-        own.into_iter().flatten().flat_map(|id| processes::family(&files, id)).collect()
+        let gates = self.gates.iter().map(|(_, gate)| gate.process().id());
+        let own = gates.chain([self.system.process().id()]);
+        own.flat_map(|id| processes::family(&files, id)).collect()
     }
 
     /// The system itself.
@@ -225,11 +283,15 @@ impl Started {
         self.processes().into_iter().filter_map(of).sum()
     }
 
-    /// A page of the gate's admin address, such as `/status`; `None` without a gate, or if it
-    /// does not answer.
+    /// The URL of the gate's admin pages; `None` without a gate.
+    pub fn admin_url(&self) -> Option<&str> {
+        self.gate()?.address("admin").ok()
+    }
+
+    /// One of these pages, such as `/status`; `None` if it does not answer.
     pub fn admin(&self, page: &str) -> Option<String> {
-        let address = self.gate.as_ref()?.address("admin").ok()?;
-        http::get_at(address, page).ok().filter(|answer| answer.status == 200).map(|it| it.body)
+        let answer = http::get_at(self.admin_url()?, page).ok();
+        answer.filter(|answer| answer.status == 200).map(|answer| answer.body)
     }
 }
 

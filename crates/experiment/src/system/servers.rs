@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use tidegate_host::Cores;
 use tidegate_lab::services::{Node, NodeSetup, Services, Tomcat, TomcatSetup};
-use tidegate_lab::{GateTimes, Key, Process};
+use tidegate_lab::{Key, Process};
 use tidegate_load::Stop;
 
-use super::System;
+use super::{GateTimes, System};
 use crate::experiment::Settings;
 use crate::{Error, Result, jdbc};
 

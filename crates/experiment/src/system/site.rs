@@ -90,6 +90,7 @@ fn arguments(settings: &Settings, workshop: &Workshop, folder: &Path) -> Vec<Str
     let others = [
         ("--scale", SCALE.to_string()),
         ("--extra-cpu", (1e3 * settings.extra_cpu).to_string()),
+        ("--extra-cpu-after", workshop.overrides.extra_cpu_after.as_secs_f64().to_string()),
         ("--data", workshop.data(NAME, settings).display().to_string()),
         ("--password-cost", settings.password_cost.clone()),
     ];

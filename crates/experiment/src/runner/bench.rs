@@ -1,0 +1,201 @@
+//! The place of runs: starts the system of each, lets the driver come, and keeps what it gave.
+
+use std::ops::{ControlFlow, Range};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use tidegate_host::{Machine, Provenance};
+use tidegate_lab::Pulse;
+use tidegate_lab::services::GcPauses;
+use tidegate_load::{Snapshot, Stop};
+
+use super::traces;
+use crate::driver::{Window, write};
+use crate::folder::{RUNS, STATE};
+use crate::metrics::Figures;
+use crate::record::{self, Open, Record};
+use crate::resources::Resources;
+use crate::schedule::Run;
+use crate::summary::FORMAT;
+use crate::system::{Started, Workshop};
+use crate::{Error, Result};
+
+/// What all runs share.
+#[derive(Debug)]
+pub struct Bench<'a> {
+    resources: &'a Resources,
+    out: PathBuf,
+    stop: &'a Stop,
+    provenance: Provenance,
+    /// The machine, as it was before this process was pinned to the customers' processors.
+    pub(super) machine: Machine,
+    pub(super) workshop: Workshop,
+    pulse: Pulse,
+    /// Whether a system serves several runs.
+    keeps: bool,
+    /// The system that serves the next run, and the settings that it was started with.
+    kept: Option<(String, Started)>,
+}
+
+impl<'a> Bench<'a> {
+    /// Runs with folders in `out`, until `stop`. This process is pinned to the customers'
+    /// processors; commands of experiments start in `folder`.
+    ///
+    /// # Errors
+    /// `out` cannot be written, or the machine lacks what a run needs.
+    pub fn open(
+        resources: &'a Resources,
+        out: &Path,
+        folder: &Path,
+        stop: &'a Stop,
+    ) -> Result<Self> {
+        let (provenance, machine) = (Provenance::read(), Machine::read());
+        record::remove_incomplete(out);
+        // The customers' threads are pinned; so is everything else that this process does.
+        resources.driver.pin_this_thread().map_err(|error| {
+            Error::Machine(format!("cannot run on processor {}: {error}", resources.driver))
+        })?;
+        let workshop = Workshop::open(out, folder)?;
+        let pulse = Pulse::start(&resources.server)?;
+        let (out, keeps, kept) = (out.to_owned(), false, None);
+        Ok(Self { resources, out, stop, provenance, machine, workshop, pulse, keeps, kept })
+    }
+
+    /// The same for runs that are of no study, in place of those of before.
+    ///
+    /// # Errors
+    /// [`Error::Operator`]: `out` holds a study; otherwise as of [`open`](Self::open).
+    pub fn anew(resources: &'a Resources, out: &Path, stop: &'a Stop) -> Result<Self> {
+        if out.join(STATE).exists() {
+            let out = out.display();
+            return Err(Error::Operator(format!("--out {out}: holds a study; give another --out")));
+        }
+        let _ = std::fs::remove_dir_all(out.join(RUNS));
+        Self::open(resources, out, Path::new(""), stop)
+    }
+
+    /// Keeps the system of a run for those after it that differ in load and policy alone, with a
+    /// gate for each policy: what it has learned stays. A gate without customers uses next to no
+    /// CPU time.
+    #[must_use]
+    pub fn keeping_systems(self) -> Self {
+        Self { keeps: true, ..self }
+    }
+
+    /// The system that was kept.
+    pub fn kept(&self) -> Option<&Started> {
+        self.kept.as_ref().map(|(_, started)| started)
+    }
+
+    /// Runs what is planned, and completes its folder. `show` may end it early.
+    ///
+    /// # Errors
+    /// The system does not start, ends, or does not answer as it should; a file cannot be written;
+    /// or the operator stops it.
+    pub fn run(
+        &mut self,
+        run: &Run<'_>,
+        show: &mut dyn FnMut(&Snapshot) -> ControlFlow<()>,
+    ) -> Result<Record> {
+        self.unless_stopped()?;
+        let Run { planned, driver, .. } = run;
+        let start = Instant::now();
+        let open = Open::create(&self.out, &planned.id)?;
+        let settings = &planned.settings;
+        let grant = self.resources.grant(settings);
+        // A group is removed once it has no processes: after the system.
+        let mut groups = Vec::new();
+        let started = self.start(run, open.path());
+        self.unless_stopped()?;
+        let started = started?;
+        self.resources.limit(&grant, &started.processes())?;
+        let servers = started.system().application_servers();
+        groups.extend(self.resources.limit_servers(settings, servers)?);
+        let window = Window { planned, grant: &grant, folder: open.path(), stop: self.stop };
+        let readings = driver.drive(window, &started, show);
+        self.unless_stopped()?;
+        let mut readings = readings?;
+        // A process that has ended makes this an error with its log.
+        started.cpu()?;
+        for (page, name) in [("/status", "status.json"), ("/metrics", "metrics.txt")] {
+            if let Some(text) = started.admin(page) {
+                write(&open.path().join(name), &text)?;
+            }
+        }
+        let gc_log = started.system().gc_log();
+        match self.keeps {
+            true => self.kept = Some((settings.capacity_key(), started)),
+            false => drop(started),
+        }
+        let measured = readings.monotonic();
+        if settings.is_traced() {
+            readings.phases.extend(traces::phases(open.path(), measured.clone())?);
+        }
+        if let Some(file) = gc_log {
+            readings.figures.extend(pauses(&file, measured)?);
+        }
+        let record = Record {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").into(),
+            planned: planned.clone(),
+            machine: self.machine.clone(),
+            provenance: self.provenance.clone(),
+            rate_per_s: driver.rate_per_s(),
+            capacity_per_s: readings.figures.get("capacity_per_s").copied(),
+            took_s: Some(start.elapsed().as_secs_f64()),
+            pulse_cost_s: self.pulse.cost_s(readings.measured.0, readings.measured.1),
+            figures: readings.figures,
+            phases: readings.phases,
+            driver_saturated: readings.saturated,
+            seconds: readings.seconds,
+        };
+        open.complete(&record)?;
+        Ok(record)
+    }
+
+    /// The system of a run: the one that was kept, if it is the same, or a new one.
+    fn start(&mut self, run: &Run<'_>, folder: &Path) -> Result<Started> {
+        let settings = &run.planned.settings;
+        let cores = self.resources.grant(settings).cores;
+        self.workshop.overrides = run.overrides.clone();
+        // Logs of what serves several runs are not those of one.
+        let (of_system, of_gate) = match self.keeps {
+            true => (&*self.out, self.out.join(format!("gate-{}", settings.policy))),
+            false => (folder, folder.to_owned()),
+        };
+        let kept = self.kept.take().filter(|(key, _)| *key == settings.capacity_key());
+        let mut started = match kept {
+            Some((_, started)) => started,
+            None => Started::start(settings, &cores, &self.workshop, of_system, self.stop)?,
+        };
+        started.put_gate_before(settings, &cores, &self.workshop, &of_gate)?;
+        Ok(started)
+    }
+
+    /// # Errors
+    /// The operator stopped the study.
+    fn unless_stopped(&self) -> Result<()> {
+        if !self.stop.is_stopped() {
+            return Ok(());
+        }
+        Err(Error::Process(format!(
+            "stopped; complete runs are kept in {}, and --resume continues there",
+            self.out.display()
+        )))
+    }
+}
+
+/// The pauses of the service's garbage collector in a window of the monotonic clock.
+///
+/// # Errors
+/// Its log cannot be read.
+fn pauses(file: &Path, window: Range<u64>) -> Result<Figures> {
+    let length_ms = (window.end - window.start) as f64 / 1e6;
+    let log = std::fs::read_to_string(file)
+        .map_err(|error| Error::Machine(format!("cannot read {}: {error}", file.display())))?;
+    let pauses = GcPauses::of(&log, window);
+    Ok(Figures::from([
+        ("gc_pause_share".into(), pauses.sum_ms / length_ms.max(1e-9)),
+        ("gc_longest_ms".into(), pauses.longest_ms),
+    ]))
+}

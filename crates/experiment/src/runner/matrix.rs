@@ -1,0 +1,328 @@
+//! The schedule of a study: its combinations in rounds. Loads are multiples of a capacity, which
+//! is estimated once by the CPU time of a session, and measured again before each block of runs by
+//! a baseline just below it, since the machine's speed drifts.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use tidegate_load::Scenario;
+
+use super::probes::{BACK_OFF, Probes, carried, is_carried};
+use crate::driver::{Offered, driver, requests_each};
+use crate::experiment::{Combination, Experiment, Settings, Windows};
+use crate::options::Options;
+use crate::order::{Block, blocks, id};
+use crate::record::{Kind, Planned, Record};
+use crate::resources::Resources;
+use crate::schedule::{Run, Schedule, Taken, planned};
+use crate::{Error, Result};
+
+/// Attempts at a run in which the load generator is saturated. On a shared machine that passes.
+const TRIES: usize = 3;
+/// Runs per further attempt: on a machine where it does not pass, a study must end, too.
+const RUNS_PER_RETRY: usize = 8;
+/// Sessions per second and core of the first probe: a light load for any machine that can
+/// compile this program.
+const FIRST_PER_S: f64 = 10.0;
+/// The probes' shares of the estimate before them.
+pub(super) const SHARES: &[f64] = &[1.0, 0.6, 0.8, 0.9, 0.9, 0.9];
+/// The measured time of a probe, in seconds.
+const PROBE_S: f64 = 2.5;
+/// Its warm-up in durations of a session, and its limits in seconds: before the first sessions
+/// end there are fewer of them than later.
+const WARM_UP: (f64, f64, f64) = (1.2, 1.0, 60.0);
+/// Load of a baseline as a share of the capacity: one that a machine of changing speed still
+/// serves.
+const BASELINE: f64 = 0.9;
+/// Baselines in a row that may lose customers.
+const ATTEMPTS: usize = 4;
+
+/// The state of a study.
+pub(super) struct Matrix<'a> {
+    experiment: &'a Experiment,
+    options: &'a Options,
+    combinations: &'a [Combination],
+    resources: &'a Resources,
+    scenarios: &'a BTreeMap<String, Scenario>,
+    /// What is to be done, in order.
+    pub(super) blocks: Vec<Block>,
+    /// The block that is measured, and what is measured of it.
+    pub(super) at: usize,
+    pub(super) stage: Stage,
+    /// Runs, probes and baselines that are complete.
+    pub(super) complete: BTreeMap<String, Record>,
+    /// The last known capacity, in sessions per second, by [`Settings::capacity_key`].
+    capacities: BTreeMap<String, f64>,
+    /// Runs that are missing, and all.
+    left: usize,
+    all: usize,
+    /// Attempts at the current run, and further ones that are left.
+    tries: usize,
+    retries: usize,
+}
+
+/// What is measured of a block.
+pub(super) enum Stage {
+    /// Nothing yet.
+    Begin,
+    /// The capacity of a system with these settings, which have no admission control.
+    Probes(Settings, Probes),
+    /// A baseline of such a system, with an assumed capacity, after so many others.
+    Baseline(Settings, f64, usize),
+    /// Its runs; loads are multiples of this capacity.
+    Runs(VecDeque<usize>, Option<f64>),
+}
+
+impl<'a> Matrix<'a> {
+    /// What is missing of an experiment, of which these runs are complete.
+    pub(super) fn new(
+        experiment: &'a Experiment,
+        options: &'a Options,
+        combinations: &'a [Combination],
+        resources: &'a Resources,
+        scenarios: &'a BTreeMap<String, Scenario>,
+        complete: BTreeMap<String, Record>,
+    ) -> Self {
+        let rounds = experiment.windows(options.quick).repetitions;
+        let blocks = blocks(combinations, rounds, options.seed);
+        let mut matrix = Self {
+            experiment,
+            options,
+            combinations,
+            resources,
+            scenarios,
+            at: 0,
+            stage: Stage::Begin,
+            complete,
+            capacities: BTreeMap::new(),
+            left: 0,
+            all: blocks.iter().map(|block| block.runs.len()).sum(),
+            tries: 0,
+            retries: 0,
+            blocks,
+        };
+        matrix.drop_others();
+        matrix.left = matrix.blocks.iter().map(|block| matrix.missing(block).len()).sum();
+        matrix.retries = matrix.left.div_ceil(RUNS_PER_RETRY);
+        matrix
+    }
+
+    /// Forgets complete runs that were planned otherwise: they do not count.
+    fn drop_others(&mut self) {
+        let of_block = |block: &Block| {
+            let planned = block.runs.iter().map(|index| self.planned(block.round, *index));
+            planned.map(|planned| (planned.id.clone(), planned)).collect::<Vec<_>>()
+        };
+        let planned: BTreeMap<String, Planned> = self.blocks.iter().flat_map(of_block).collect();
+        self.complete.retain(|id, record| {
+            record.planned.kind != Kind::Run || planned.get(id) == Some(&record.planned)
+        });
+    }
+
+    pub(super) fn windows(&self) -> Windows {
+        self.experiment.windows(self.options.quick)
+    }
+
+    /// The times of a run of a combination.
+    pub(super) fn windows_of(&self, index: usize) -> Windows {
+        self.windows().of_run(&self.combinations[index].settings)
+    }
+
+    /// The runs of a block that are not complete.
+    pub(super) fn missing(&self, block: &Block) -> VecDeque<usize> {
+        let is_missing = |index: &usize| {
+            let id = id(block.round, *index, &self.combinations[*index]);
+            !self.complete.contains_key(&id)
+        };
+        block.runs.iter().copied().filter(is_missing).collect()
+    }
+
+    /// The settings of the first missing run of a block whose load is a multiple of the capacity.
+    pub(super) fn first_load(&self, block: &Block) -> Option<&Settings> {
+        let missing = self.missing(block).into_iter();
+        let mut settings = missing.map(|index| &self.combinations[index].settings);
+        settings.find(|settings| settings.load.is_some())
+    }
+
+    fn planned(&self, round: u32, index: usize) -> Planned {
+        let combination = &self.combinations[index];
+        let named = (id(round, index, combination), Kind::Run);
+        let levels = combination.levels.clone();
+        Planned {
+            levels,
+            ..self.of_round(round, named, &combination.settings, self.windows_of(index))
+        }
+    }
+
+    /// A run of a round. Its customers are the same whatever is measured.
+    fn of_round(
+        &self,
+        round: u32,
+        named: (String, Kind),
+        settings: &Settings,
+        windows: Windows,
+    ) -> Planned {
+        let seed = self.options.seed.wrapping_add(u64::from(round));
+        Planned { round, ..planned(named, settings, (windows, seed), self.resources) }
+    }
+
+    /// How a block begins.
+    fn begin(&self, block: &Block) -> Result<Stage> {
+        let Some(settings) = self.first_load(block) else {
+            return Ok(Stage::Runs(self.missing(block), None));
+        };
+        let off = Settings { policy: "off".into(), ..settings.clone() };
+        let requests = requests_each(self.scenario(&off)?);
+        Ok(match self.known(&off.capacity_key(), requests) {
+            Some(capacity) => Stage::Baseline(off, capacity, 0),
+            None => {
+                let first_per_s = FIRST_PER_S * self.resources.grant(&off).cpus;
+                Stage::Probes(off, Probes::new(first_per_s, SHARES, requests))
+            }
+        })
+    }
+
+    /// A capacity that needs no probe.
+    fn known(&self, key: &str, requests_each: f64) -> Option<f64> {
+        let earlier = || self.earlier(key).and_then(|record| carried(record, requests_each));
+        self.capacities.get(key).copied().or_else(earlier)
+    }
+
+    /// The last window of this or an earlier process that tells a capacity.
+    pub(super) fn earlier(&self, key: &str) -> Option<&Record> {
+        let all = self.complete.values().filter(|record| {
+            record.planned.kind != Kind::Run && record.planned.settings.capacity_key() == key
+        });
+        all.filter(|record| is_carried(record))
+            .max_by_key(|record| record.provenance.started_unix_s)
+    }
+
+    /// Whether a capacity needs no probe.
+    pub(super) fn is_estimated(&self, key: &str) -> bool {
+        self.capacities.contains_key(key) || self.earlier(key).is_some()
+    }
+
+    /// The times of a probe.
+    pub(super) fn probe_windows(&self, settings: &Settings) -> Windows {
+        let scenario = self.scenario(settings);
+        let session = scenario.map_or(0.0, |it| it.session_duration().as_secs_f64());
+        let (times, least, most) = WARM_UP;
+        // A server that compiles its code while it runs is as fast as later once it is warm.
+        let warm_up_s = (times * session * settings.time_scale)
+            .clamp(least, most)
+            .max(self.windows().warm_up_s);
+        Windows { warm_up_s, measured_s: PROBE_S, repetitions: 1, warm_up_per_customer_s: 0.0 }
+    }
+
+    /// The customers' scenario.
+    fn scenario(&self, settings: &Settings) -> Result<&'a Scenario> {
+        self.scenarios
+            .get(&settings.scenario)
+            .ok_or_else(|| Error::Internal(format!("no scenario {}", settings.scenario)))
+    }
+
+    /// The name with the lowest number that no run has.
+    fn free_id(&self, name: &str) -> String {
+        let ids = (1..).map(|number| format!("{name}-{number:02}"));
+        ids.into_iter().find(|id| !self.complete.contains_key(id)).unwrap_or_default()
+    }
+}
+
+impl<'a> Schedule<'a> for Matrix<'a> {
+    fn next(&mut self) -> Result<Option<Run<'a>>> {
+        loop {
+            let Some(block) = self.blocks.get(self.at) else { return Ok(None) };
+            let round = block.round;
+            let named = |name: &str, kind| (self.free_id(name), kind);
+            let (what, planned, offered) = match &self.stage {
+                Stage::Begin => {
+                    self.stage = self.begin(block)?;
+                    continue;
+                }
+                Stage::Probes(off, probes) => {
+                    let Some(per_s) = probes.next_per_s() else {
+                        self.stage = Stage::Baseline(off.clone(), probes.capacity_per_s(), 0);
+                        continue;
+                    };
+                    let named = named("capacity", Kind::Capacity);
+                    let planned = self.of_round(0, named, off, self.probe_windows(off));
+                    let what = "capacity, by the CPU time of a session".to_owned();
+                    (what, planned, Offered::at(per_s, None))
+                }
+                Stage::Baseline(off, capacity, _) => {
+                    let name = format!("baseline-r{:02}-b{:03}", round + 1, self.at);
+                    let named = named(&name, Kind::Baseline);
+                    let planned = self.of_round(round, named, off, self.windows());
+                    let offered = Offered::at(BASELINE * capacity, Some(*capacity));
+                    ("baseline without admission control".to_owned(), planned, offered)
+                }
+                Stage::Runs(runs, capacity) => {
+                    let Some(index) = runs.front() else {
+                        (self.at, self.stage) = (self.at + 1, Stage::Begin);
+                        continue;
+                    };
+                    let planned = self.planned(round, *index);
+                    let offered = match (planned.settings.load, *capacity) {
+                        (Some(load), Some(per_s)) => Offered::at(load * per_s, Some(per_s)),
+                        _ => Offered::by(&planned.settings),
+                    };
+                    (words(&planned), planned, offered)
+                }
+            };
+            let scenario = self.scenario(&planned.settings)?;
+            let driver = driver(&planned.settings, scenario, offered, &self.resources.driver);
+            return Ok(Some(Run::new(what, planned, driver)));
+        }
+    }
+
+    /// A run whose load generator was saturated is repeated as long as attempts are left. A probe
+    /// or baseline is not: its own rules correct it.
+    fn take(&mut self, record: &Record) -> Result<Taken> {
+        let requests_each = requests_each(self.scenario(&record.planned.settings)?);
+        let mut measured = None;
+        match &mut self.stage {
+            Stage::Begin => {}
+            Stage::Probes(_, probes) => probes.take(record),
+            Stage::Baseline(_, capacity, attempts) => {
+                *attempts += 1;
+                let is_carried = is_carried(record);
+                *capacity = match is_carried {
+                    true => carried(record, requests_each).unwrap_or(*capacity),
+                    false => BACK_OFF * *capacity,
+                };
+                measured = (is_carried || *attempts == ATTEMPTS).then_some(*capacity);
+            }
+            Stage::Runs(runs, _) => {
+                self.tries += 1;
+                if !record.is_sound() && self.tries < TRIES && self.retries > 0 {
+                    self.retries -= 1;
+                    return Ok(Taken::Again(record.driver_saturated.join("; ")));
+                }
+                runs.pop_front();
+                (self.tries, self.left) = (0, self.left - 1);
+            }
+        }
+        self.complete.insert(record.planned.id.clone(), record.clone());
+        if let Some(capacity) = measured {
+            self.capacities.insert(record.planned.settings.capacity_key(), capacity);
+            self.stage = Stage::Runs(self.missing(&self.blocks[self.at]), Some(capacity));
+        }
+        Ok(Taken::Kept)
+    }
+
+    fn done(&self) -> (usize, usize) {
+        (self.all - self.left, self.all)
+    }
+
+    fn left(&self) -> Duration {
+        self.time_left()
+    }
+}
+
+/// A run in words: its levels.
+fn words(planned: &Planned) -> String {
+    let levels: Vec<String> =
+        planned.levels.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
+    let levels = if levels.is_empty() { "the system".into() } else { levels.join(", ") };
+    format!("round {}: {levels}", planned.round + 1)
+}
