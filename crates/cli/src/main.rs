@@ -12,6 +12,7 @@ mod sim;
 mod site;
 mod stdout;
 mod study;
+mod testbed;
 mod trace;
 mod usage;
 

@@ -1,13 +1,13 @@
 //! Events of the running demo, for whatever shows them.
 
-use super::summary::{Point, Second};
+use super::summary::Point;
 
 /// An event of a running demo.
 pub enum Event<'a> {
     /// A new phase begins; the text describes it.
     Phase(&'a str),
     /// The figures of about one second.
-    Second { label: &'a Label, second: Second, full_handshake_share: f64 },
+    Second { label: &'a Label, second: &'a tidegate_load::Point },
     /// The capacity was found, in sessions per second.
     Capacity(f64),
     /// A point was measured.

@@ -347,7 +347,7 @@ mod tests {
             ..GOOD
         };
         let windows: Vec<Point> = shares.into_iter().enumerate().map(window).collect();
-        run.set(&windows, 100.0);
+        run.set(&windows);
         run
     }
 

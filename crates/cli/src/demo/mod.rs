@@ -1,9 +1,9 @@
 //! `tidegate demo`: the auction site behind the gate under more load than it can serve,
 //! without and with admission control.
 
+mod course;
 mod event;
 mod goals;
-mod measure;
 mod plan;
 mod ramp;
 mod report;
@@ -18,12 +18,12 @@ use std::time::Instant;
 use anyhow::Context;
 
 use crate::exit::Outcome;
-use event::Event;
-use measure::Measurement;
-use plan::{ASSESSED, Plan, is_overload};
-use summary::{POLICIES, Setting, Summary};
+use crate::testbed::to_the_end;
+use course::Course;
+use plan::Plan;
+use summary::{Setting, Summary};
+use tidegate_experiment::{Bench, Resources, Started, conduct};
 use tidegate_host::Cores;
-use tidegate_lab::{Setup, Testbed};
 use view::View;
 
 /// Flags of `tidegate demo`.
@@ -60,18 +60,12 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     std::fs::create_dir_all(out).with_context(|| format!("cannot create {}", out.display()))?;
     let stop = crate::signals::stop_on_signal()?;
 
-    // All threads of this process run on the customers' processors.
-    plan.driver_cores.pin_this_thread()?;
+    let resources = Resources::whole_cores(&plan.server_cores, &plan.driver_cores)?;
+    let mut bench = Bench::anew(&resources, out, &stop)?.keeping_systems();
     println!("{}", plan.introduction());
-    let setup = Setup::new(&plan.server_cores, plan.experiment.time_scale);
-    let mut testbed = Testbed::open(setup, out)?;
-    for policy in plan.policies {
-        testbed.open_gate(policy)?;
-    }
-    let mut view = View::open(args.plain);
-    let mut show = |event: &Event| view.show(event);
-    let mut summary = measure(&mut Measurement::new(&plan, &testbed, &stop, &mut show)?)?;
-    drop(view);
+    let mut course = Course::new(&plan, &resources, View::open(args.plain));
+    to_the_end(conduct(&mut course, &mut bench, &mut |_| ()), &stop)?;
+    let mut summary = course.finish();
 
     let elapsed_s = began.elapsed().as_secs_f64();
     summary.setting = Setting { elapsed_s, ..plan.setting() };
@@ -80,55 +74,11 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     print!("{}", table::text(&summary));
     write_results(&summary, out)?;
     if args.keep {
-        keep_running(&testbed, &stop)?;
+        keep_running(&bench, &stop)?;
     }
-    drop(testbed);
+    drop(bench);
     let missed = summary::any_missed(&summary.goals);
     Ok(if missed { Outcome::GoalMissed } else { Outcome::Done })
-}
-
-/// The capacity, then every point. The machine's speed drifts meanwhile: a baseline before
-/// each load measures the capacity that it is a multiple of, the policies take turns at it,
-/// and under overload the assessed policy is measured twice between baselines, and more often
-/// while a goal is within the spread and there is time.
-fn measure(measurement: &mut Measurement) -> anyhow::Result<Summary> {
-    let plan = measurement.plan;
-    let (capacity_sessions_per_s, ramp) = measurement.capacity()?;
-    let mut summary = Summary { capacity_sessions_per_s, ramp, ..Summary::default() };
-    let mut capacity_is_known = false;
-    for multiple in plan.multiples {
-        if !capacity_is_known {
-            summary.baselines.extend(measurement.baselines()?);
-        }
-        let capacity = measurement.capacity_now();
-        for policy in plan.policies {
-            let assessed = *policy == ASSESSED && is_overload(*multiple);
-            let mut windows = Vec::new();
-            for _ in 0..plan.windows(assessed) {
-                if assessed {
-                    summary.baselines.extend(measurement.baselines()?);
-                }
-                windows.push(measurement.point(policy, *multiple, capacity)?);
-            }
-            if assessed {
-                summary.baselines.extend(measurement.baselines()?);
-            }
-            summary.set(&windows, measurement.peak());
-            // Where the spread leaves a goal open, more windows make it smaller.
-            while assessed && goals::is_close(&summary, *multiple) && measurement.has_spare_window()
-            {
-                windows.push(measurement.point(policy, *multiple, capacity)?);
-                summary.baselines.extend(measurement.baselines()?);
-                summary.set(&windows, measurement.peak());
-            }
-            capacity_is_known = assessed;
-            let point = summary.points.last().expect("it was just added");
-            let share_of_peak = summary.share_of_peak(point);
-            measurement.show(&Event::Point { point, share_of_peak });
-        }
-    }
-    summary.points.sort_by_key(|point| POLICIES.iter().position(|policy| *policy == point.policy));
-    Ok(summary)
 }
 
 fn write_results(summary: &Summary, out: &Path) -> anyhow::Result<()> {
@@ -144,8 +94,9 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn keep_running(testbed: &Testbed, stop: &tidegate_load::Stop) -> anyhow::Result<()> {
-    println!("\n{}\nCtrl-C ends all of them.", testbed.addresses()?);
+fn keep_running(bench: &Bench, stop: &tidegate_load::Stop) -> anyhow::Result<()> {
+    let addresses = bench.kept().map(Started::addresses).transpose()?.unwrap_or_default();
+    println!("\n{addresses}\nCtrl-C ends all of them.");
     std::io::stdout().flush()?;
     while !stop.is_stopped() {
         std::thread::sleep(std::time::Duration::from_millis(100));

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::Args;
 use super::summary::{POLICIES, Setting};
+use crate::testbed::{self, CERTIFICATE, CUSTOMERS, PATIENCE_S, THINK_S, TIME_SCALE};
 use tidegate_host::Cores;
-use tidegate_lab::experiment::{CUSTOMERS, PATIENCE_S, THINK_S};
-use tidegate_lab::{CERTIFICATE, Experiment};
+use tidegate_load::Scenario;
 
 /// The demo's course and conditions.
 pub struct Plan {
@@ -17,13 +17,30 @@ pub struct Plan {
     pub policies: &'static [&'static str],
     pub multiples: &'static [f64],
     pub times: Times,
-    /// The customers.
-    pub experiment: Experiment,
+    /// What customers do, and the seed of their choices.
+    pub scenario: Scenario,
+    pub seed: u64,
+}
+
+/// A part of the demo.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Step {
+    /// Probes, by whose CPU time the capacity is estimated.
+    Probes,
+    /// A ramp that finds it.
+    Ramp,
+    /// The service without admission control, just below its capacity; `again` at a lighter load,
+    /// after one that lost customers.
+    Baseline { again: bool },
+    /// A policy at a multiple of the capacity.
+    Window { policy: &'static str, multiple: f64 },
+    /// The end of its windows.
+    Point { policy: &'static str, multiple: f64 },
 }
 
 /// The lengths of the parts.
 pub struct Times {
-    /// A probe, by whose CPU time the capacity is estimated.
+    /// The measured time of a probe, after a warm-up of half of it.
     pub probe: Duration,
     /// One step of the ramp; its first third is not measured.
     pub ramp_step: Duration,
@@ -72,7 +89,8 @@ impl Plan {
             }
         };
         Ok(Self {
-            experiment: Experiment { seed: args.seed, ..Experiment::new(&driver_cores) },
+            scenario: testbed::customers(),
+            seed: args.seed,
             server_cores,
             driver_cores,
             policies: if args.quick { &["off", ASSESSED] } else { &POLICIES },
@@ -96,38 +114,57 @@ impl Plan {
         )
     }
 
-    /// How long all of it takes, without windows beyond the planned ones.
-    pub fn length(&self) -> Duration {
+    /// All parts in their order. A baseline measures the capacity before each load, unless the
+    /// load before it ended with one; what is assessed under overload is measured twice, since the
+    /// machine's speed drifts for seconds at a time.
+    pub fn steps(&self) -> Vec<Step> {
+        let mut steps = vec![Step::Probes, Step::Ramp];
+        let baseline = Step::Baseline { again: false };
+        for &multiple in self.multiples {
+            if !matches!(steps[..], [.., Step::Baseline { .. }, Step::Point { .. }]) {
+                steps.push(baseline);
+            }
+            for &policy in self.policies {
+                let window = Step::Window { policy, multiple };
+                match policy == ASSESSED && is_overload(multiple) {
+                    true => steps.extend([baseline, window, baseline, window, baseline]),
+                    false => steps.push(window),
+                }
+                steps.push(Step::Point { policy, multiple });
+            }
+        }
+        steps
+    }
+
+    /// How long a part takes.
+    pub fn lasts(&self, step: &Step) -> Duration {
         let times = &self.times;
-        let overloads = self.multiples.iter().filter(|multiple| is_overload(**multiple)).count();
-        let assessed = overloads * self.windows(true);
-        let windows = self.policies.len() * self.multiples.len() - overloads + assessed;
-        // One before each load, except after an overload, which ends with one.
-        let baselines = (self.multiples.len() - overloads.saturating_sub(1)) + assessed + overloads;
-        let probes = times.probe * PROBES;
-        let ramp = times.warm_up + times.ramp_step * RAMP_STEPS;
-        probes + ramp + self.window() * windows as u32 + self.baseline() * baselines as u32
+        match step {
+            Step::Probes => times.probe * 3 / 2 * PROBES,
+            Step::Ramp => times.warm_up + times.ramp_step * RAMP_STEPS,
+            Step::Baseline { .. } => times.baseline_warm_up + times.baseline_window,
+            Step::Window { .. } => times.warm_up + times.window,
+            Step::Point { .. } => Duration::ZERO,
+        }
+    }
+
+    /// How long all of it takes, without windows beyond the planned ones.
+    fn length(&self) -> Duration {
+        self.steps().iter().map(|step| self.lasts(step)).sum()
     }
 
     /// Windows that fit into [`LONGEST`] beyond the planned ones: a noisy machine needs more.
     pub fn spare_windows(&self) -> usize {
         let left = LONGEST.saturating_sub(self.length()).as_secs_f64();
-        let each = (self.window() + self.baseline()).as_secs_f64();
+        let times = &self.times;
+        let baseline = times.baseline_warm_up + times.baseline_window;
+        let each = (times.warm_up + times.window + baseline).as_secs_f64();
         if self.quick { QUICK_SPARE } else { (left / each) as usize }
     }
 
-    fn window(&self) -> Duration {
-        self.times.warm_up + self.times.window
-    }
-
-    fn baseline(&self) -> Duration {
-        self.times.baseline_warm_up + self.times.baseline_window
-    }
-
-    /// How often a point is measured. What is assessed under overload is measured twice, since
-    /// the machine's speed drifts for seconds at a time.
-    pub fn windows(&self, assessed: bool) -> usize {
-        if assessed { 2 } else { 1 }
+    /// Mean requests of a session.
+    pub fn requests_each(&self) -> f64 {
+        self.scenario.session_length().mean_requests
     }
 
     /// The conditions, for the record.
@@ -139,11 +176,11 @@ impl Plan {
             server_cores: self.server_cores.to_string(),
             driver_cores: self.driver_cores.to_string(),
             scenario: CUSTOMERS.into(),
-            mean_session_requests: self.experiment.scenario.session_length().mean_requests,
-            time_scale: self.experiment.time_scale,
-            think_mean_ms: 1e3 * THINK_S * self.experiment.time_scale,
-            patience_ms: 1e3 * PATIENCE_S * self.experiment.time_scale,
-            seed: self.experiment.seed,
+            mean_session_requests: self.requests_each(),
+            time_scale: TIME_SCALE,
+            think_mean_ms: 1e3 * THINK_S * TIME_SCALE,
+            patience_ms: 1e3 * PATIENCE_S * TIME_SCALE,
+            seed: self.seed,
             certificate: CERTIFICATE.into(),
             warm_up_s: self.times.warm_up.as_secs_f64(),
             window_s: self.times.window.as_secs_f64(),

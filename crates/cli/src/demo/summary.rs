@@ -1,6 +1,7 @@
 //! The result of the demo, as in `summary.json`.
 
 use serde::Serialize;
+use tidegate_experiment::record;
 use tidegate_host::CoreUse;
 use tidegate_stats::Verdict;
 
@@ -109,6 +110,19 @@ pub struct Second {
     pub response_p95_ms: f64,
 }
 
+impl From<&record::Second> for Second {
+    fn from(second: &record::Second) -> Self {
+        Self {
+            at_s: second.at_s,
+            offered_per_s: second.offered_per_s,
+            completed_per_s: second.completed_per_s,
+            refused_per_s: second.refused_per_s,
+            abandoned_per_s: second.abandoned_per_s,
+            response_p95_ms: second.response_p95_ms,
+        }
+    }
+}
+
 /// One step of the ramp.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct RampStep {
@@ -209,9 +223,8 @@ impl Point {
 }
 
 impl Summary {
-    /// Sets a point by its windows, in place of earlier ones, and the peak so far.
-    pub fn set(&mut self, windows: &[Point], peak_completed_per_s: f64) {
-        self.peak_completed_per_s = peak_completed_per_s;
+    /// Sets a point by its windows, in place of earlier ones.
+    pub fn set(&mut self, windows: &[Point]) {
         let Some(point) = Point::mean(windows) else { return };
         let other = |p: &Point| p.policy != point.policy || p.multiple != point.multiple;
         self.points.retain(other);
@@ -371,8 +384,8 @@ mod tests {
             returning_refused: 1,
             ..Point::default()
         };
-        summary.set(&[window(20.0, 108.0)], 190.0);
-        summary.set(&[window(20.0, 108.0), window(40.0, 115.2)], 190.0);
+        summary.set(&[window(20.0, 108.0)]);
+        summary.set(&[window(20.0, 108.0), window(40.0, 115.2)]);
         assert_eq!((summary.points.len(), summary.windows.len()), (3, 2));
         let point = summary.points.last().unwrap();
         assert_eq!((point.completed_per_s, point.at_s, point.returning_refused), (111.6, 30.0, 2));

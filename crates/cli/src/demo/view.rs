@@ -6,9 +6,10 @@ use std::io::{IsTerminal, Write};
 use ratatui::prelude::Color;
 
 use super::event::Event;
-use super::summary::{POLICIES, Point, Second};
+use super::summary::{POLICIES, Point};
 use super::table;
 use crate::screen::{self, Screen};
+use tidegate_load::Point as Second;
 
 /// Shows events as they come.
 pub enum View {
@@ -61,11 +62,12 @@ fn fold(event: &Event, state: &mut screen::State) {
         Event::Point { point, share_of_peak } => {
             state.rows.push((colour(&point.policy), cells(point, *share_of_peak)))
         }
-        Event::Second { label, second, full_handshake_share } => {
+        Event::Second { label, second } => {
             state.label = label.to_string();
             state.colour = colour(&label.policy);
-            state.figures = figures(second, *full_handshake_share);
-            let Second { offered_per_s, completed_per_s, response_p95_ms, .. } = *second;
+            state.figures = figures(second);
+            let Second { offered_per_s, completed_per_s, response, .. } = **second;
+            let response_p95_ms = response.p95_ms;
             state.push(&screen::Second { offered_per_s, completed_per_s, response_p95_ms });
         }
     }
@@ -99,15 +101,17 @@ fn cells(p: &Point, share_of_peak: f64) -> Vec<String> {
 }
 
 /// One second as a line of text with fixed widths.
-fn figures(second: &Second, full_handshake_share: f64) -> String {
+fn figures(second: &Second) -> String {
+    let handshakes = second.full_handshakes_per_s + second.resumed_handshakes_per_s;
+    let full = if handshakes > 0.0 { second.full_handshakes_per_s / handshakes } else { 0.0 };
     format!(
         "offered {:>5.0}/s  completed {:>5.0}/s  refused {:>5.0}/s  abandoned {:>5.0}/s  p95 {:>6.1} ms  full handshakes {:>3.0} %",
         second.offered_per_s,
         second.completed_per_s,
         second.refused_per_s,
         second.abandoned_per_s,
-        second.response_p95_ms,
-        100.0 * full_handshake_share,
+        second.response.p95_ms,
+        100.0 * full,
     )
 }
 
@@ -119,8 +123,8 @@ fn plain(event: &Event, out: &mut impl Write) {
         Event::Point { point, share_of_peak } => {
             write!(out, "  = {}", table::row(point, *share_of_peak))
         }
-        Event::Second { label, second, full_handshake_share } => {
-            let figures = figures(second, *full_handshake_share);
+        Event::Second { label, second } => {
+            let figures = figures(second);
             writeln!(out, "  {:<9} {:>3.0} s  {figures}", label.to_string(), second.at_s)
         }
     };
@@ -135,9 +139,15 @@ mod tests {
     #[test]
     fn plain_lines_name_policy_and_multiple() {
         let label = Label { policy: "tide".into(), multiple: Some(4.0) };
-        let second = Second { at_s: 3.0, offered_per_s: 400.0, ..Second::default() };
+        let second = Second {
+            at_s: 3.0,
+            offered_per_s: 400.0,
+            full_handshakes_per_s: 100.0,
+            resumed_handshakes_per_s: 300.0,
+            ..Second::default()
+        };
         let mut out = Vec::new();
-        plain(&Event::Second { label: &label, second, full_handshake_share: 0.25 }, &mut out);
+        plain(&Event::Second { label: &label, second: &second }, &mut out);
         let line = String::from_utf8(out).unwrap();
         assert!(
             line.contains("tide 4×") && line.contains("offered   400/s") && line.contains("25 %"),
