@@ -43,10 +43,10 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     }
     let comparison = match args.real {
         true => {
-            let schedules = real::named(&args.scenarios)?;
+            let courses = real::named(&args.scenarios)?;
             let cores = tidegate_lab::apart(&args.server_cores, &args.driver_cores)?;
             make(&args.out)?;
-            Comparison { courses: real::run(&schedules, cores, &args.out)?, source: Source::Real }
+            Comparison { courses: real::run(&courses, cores, &args.out)?, source: Source::Real }
         }
         false => simulated(&args)?,
     };

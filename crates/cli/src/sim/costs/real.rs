@@ -1,30 +1,38 @@
 //! Courses on the real gate: what customers do, what changes, and how the gate's counters
 //! are sampled meanwhile.
 
+use std::cell::RefCell;
+use std::ops::ControlFlow;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
+use tidegate_experiment::record::{Kind, Record};
+use tidegate_experiment::schedule::planned;
+use tidegate_experiment::{
+    Bench, Customers, Driver, Error, GateTimes, Offered, Overrides, Probes, Readings, Resources,
+    Result, Run, Schedule, Started, Taken, Window, conduct, requests_each,
+};
 use tidegate_host::Cores;
-use tidegate_lab::experiment::TIME_SCALE;
-use tidegate_lab::{Experiment, GateTimes, Probing, Setup, Testbed};
 use tidegate_load::arrivals::{Process, Segment};
-use tidegate_load::{Arrivals, Stop};
+use tidegate_load::{Arrivals, Scenario, Snapshot};
 use tidegate_sim::estimators::{Course, Estimators, Moment};
 
 use super::samples::{Sample, added_cpu_s, truth};
 use crate::exit::bad_input;
+use crate::testbed::{FIRST_PROBE_PER_S, TIME_SCALE, answered, settings, times, to_the_end};
 
 /// A course that can run on the real gate.
 #[derive(Clone, Copy)]
-pub struct Schedule {
+pub struct GateCourse {
     name: &'static str,
     about: &'static str,
     lasts_s: f64,
     /// Shares of the capacity at the beginning and at the end.
     load: (f64, f64),
-    customers: Customers,
+    visitors: Visitors,
     /// A step of the site's costs.
     step: Option<Step>,
 }
@@ -39,38 +47,38 @@ struct Step {
 /// The customers: all request pages of the same kind, so that requests on new and on
 /// returning connections cost the site the same and the truth is known for each.
 #[derive(Clone, Copy)]
-enum Customers {
+enum Visitors {
     /// A dozen pages on average.
     People,
     /// Four pages, all within a tick, on a connection each.
     Programs,
 }
 
-const SCHEDULES: [Schedule; 3] = [
-    Schedule {
+const COURSES: [GateCourse; 3] = [
+    GateCourse {
         name: "rising",
         about: "The load rises from a tenth to nine tenths of the capacity.",
         lasts_s: 30.0,
         load: (0.1, 0.9),
-        customers: Customers::People,
+        visitors: Visitors::People,
         step: None,
     },
-    Schedule {
+    GateCourse {
         name: "collinear",
         about: "Every session makes four requests on a connection each, within a tick, so that \
                 new connections, returning connections and requests are always in the same \
                 proportion.",
         lasts_s: 15.0,
         load: (0.5, 0.5),
-        customers: Customers::Programs,
+        visitors: Visitors::Programs,
         step: None,
     },
-    Schedule {
+    GateCourse {
         name: "costlier-step",
         about: "Halfway the cost of every page rises by 0.2 ms of CPU time.",
         lasts_s: 40.0,
         load: (0.4, 0.4),
-        customers: Customers::People,
+        visitors: Visitors::People,
         step: Some(Step { after: Duration::from_secs(20), extra_cpu: Duration::from_micros(200) }),
     },
 ];
@@ -83,15 +91,20 @@ const POLICY: &str = "tide";
 const START: Duration = Duration::from_secs(1);
 /// Time between samples: the gate's tick.
 const TICK: Duration = Duration::from_millis(100);
-/// Two probes: the loads of the courses leave room for an estimate that is a little low.
-const PROBING: Probing = Probing { length: Duration::from_secs(2), shares: &[0.5] };
+/// The probes' shares of the estimate before them. Two: the loads of the courses leave room for
+/// an estimate that is a little low.
+const PROBES: &[f64] = &[1.0, 0.5];
+/// Warm-up and measured time of a probe, in seconds.
+const PROBE_S: (f64, f64) = (1.0, 2.0);
+/// Time that a run takes beside its load, in seconds.
+const OVERHEAD_S: f64 = 1.0;
 
-/// The schedules of these names; all if none is given.
+/// The courses of these names; all if none is given.
 ///
 /// # Errors
-/// Bad input: a name that no schedule has.
-pub fn named(names: &[String]) -> anyhow::Result<Vec<Schedule>> {
-    let known = SCHEDULES.map(|schedule| schedule.name);
+/// Bad input: a name that no course has.
+pub fn named(names: &[String]) -> anyhow::Result<Vec<GateCourse>> {
+    let known = COURSES.map(|course| course.name);
     let wrong = names.iter().filter(|name| !known.contains(&name.as_str()));
     let wrong: Vec<String> = wrong
         .map(|name| {
@@ -102,8 +115,8 @@ pub fn named(names: &[String]) -> anyhow::Result<Vec<Schedule>> {
         return Err(bad_input(wrong.join("\n")));
     }
     let wanted =
-        |schedule: &Schedule| names.is_empty() || names.iter().any(|name| name == schedule.name);
-    Ok(SCHEDULES.into_iter().filter(wanted).collect())
+        |course: &GateCourse| names.is_empty() || names.iter().any(|name| name == course.name);
+    Ok(COURSES.into_iter().filter(wanted).collect())
 }
 
 /// Runs courses, one after the other.
@@ -111,126 +124,162 @@ pub fn named(names: &[String]) -> anyhow::Result<Vec<Schedule>> {
 /// # Errors
 /// A process ends, no request is completed, or the run was stopped.
 pub fn run(
-    schedules: &[Schedule],
+    courses: &[GateCourse],
     (server, driver): (Cores, Cores),
     out: &Path,
 ) -> anyhow::Result<Vec<Course>> {
     let stop = crate::signals::stop_on_signal()?;
-    driver.pin_this_thread()?;
-    let seconds: f64 = schedules
+    let resources = Resources::whole_cores(&server, &driver)?;
+    let mut bench = Bench::anew(&resources, out, &stop)?;
+    let scenarios: Vec<Scenario> =
+        courses.iter().map(|course| course.visitors.scenario()).collect();
+    let costs: Vec<Costs> = courses
         .iter()
-        .map(|schedule| schedule.lasts_s + PROBING.takes().as_secs_f64() + 4.0)
-        .sum();
+        .zip(&scenarios)
+        .map(|(course, scenario)| Costs::new(course, scenario, &resources))
+        .collect();
+    let seconds: f64 = costs.iter().map(|costs| costs.left().as_secs_f64()).sum();
     println!(
         "Site and gate on processor {server}, customers on processor {driver}. About {:.0} minutes.\n",
         (seconds / 60.0).ceil()
     );
-    let mut courses = Vec::new();
-    for schedule in schedules {
-        let (server, stop) = (&server, &stop);
-        let customers = schedule.customers.experiment(&driver)?;
-        let experiment = CostExperiment { schedule, server, customers, out, stop };
-        courses.push(experiment.course().with_context(|| schedule.name)?);
+    let mut replayed = Vec::new();
+    for mut costs in costs {
+        to_the_end(conduct(&mut costs, &mut bench, &mut |_| ()), &stop)?;
+        replayed.push(costs.replayed());
     }
-    Ok(courses)
+    Ok(replayed)
 }
 
-/// What one course needs.
-struct CostExperiment<'a> {
-    schedule: &'a Schedule,
-    server: &'a Cores,
-    customers: Experiment,
-    out: &'a Path,
-    stop: &'a Stop,
+/// The schedule of a course: probes of the capacity, then the course, on a site of its own: the
+/// time of the step counts from the site's start.
+struct Costs<'a> {
+    course: &'a GateCourse,
+    scenario: &'a Scenario,
+    resources: &'a Resources,
+    probes: Probes,
+    /// Samples of the course, and how long after the site its gate started, in seconds.
+    sampled: Rc<RefCell<(Vec<Sample>, f64)>>,
+    is_done: bool,
 }
 
-impl CostExperiment<'_> {
-    fn course(&self) -> anyhow::Result<Course> {
-        let per_s = self.capacity()?;
-        // A site of its own: the time of the step counts from the site's start.
-        let begun = Instant::now();
-        let mut testbed = self.testbed(self.schedule.step)?;
-        testbed.open_gate(POLICY)?;
-        let gate_after_s = begun.elapsed().as_secs_f64();
-        let admin = testbed.admin(POLICY)?;
-        let (from, to) = self.schedule.load;
-        let lasts = Duration::from_secs_f64(self.schedule.lasts_s);
-        let segment = Segment { lasts, from_per_s: from * per_s, to_per_s: to * per_s };
-        let arrivals = Arrivals::segments(Process::Poisson, vec![segment]);
-        let mut plan = self.customers.plan(&testbed, POLICY, arrivals)?;
-        (plan.warm_up, plan.measure) = (Duration::ZERO, lasts);
-        let ended = AtomicBool::new(false);
-        let (summary, samples) = std::thread::scope(|scope| {
-            let sampler = scope.spawn(|| sample(&admin, &testbed, &ended));
-            let stop = plan.stop.clone();
-            let summary = tidegate_load::run(plan, &mut |_| {
-                if self.stop.is_stopped() {
-                    stop.stop();
-                }
-            });
-            ended.store(true, Ordering::Relaxed);
-            (summary, sampler.join())
-        });
-        let samples = samples.map_err(|_| anyhow::anyhow!("the sampler failed"))??;
-        self.unless_stopped()?;
-        if summary?.totals.requests_ok == 0 {
-            bail!("no request succeeded");
-        }
-        drop(testbed);
-        let step_s = self.schedule.step.map(|step| step.after.as_secs_f64() - gate_after_s);
-        if let Some((step_s, step)) = step_s.zip(self.schedule.step)
-            && let Some(added_s) = added_cpu_s(&samples, step_s)
+impl<'a> Costs<'a> {
+    fn new(course: &'a GateCourse, scenario: &'a Scenario, resources: &'a Resources) -> Self {
+        let probes = Probes::new(FIRST_PROBE_PER_S, PROBES, requests_each(scenario));
+        Self { course, scenario, resources, probes, sampled: Rc::default(), is_done: false }
+    }
+
+    /// The course with what every estimator would have estimated.
+    fn replayed(self) -> Course {
+        let (samples, gate_after_s) = &*self.sampled.borrow();
+        let step = self.course.step.map(|step| (step.after.as_secs_f64() - gate_after_s, step));
+        if let Some((step_s, step)) = step
+            && let Some(added_s) = added_cpu_s(samples, step_s)
         {
             println!(
                 "{}: every page used {:.3} ms more; by the site's CPU clock {:.3} ms\n",
-                self.schedule.name,
+                self.course.name,
                 step.extra_cpu.as_secs_f64() * 1e3,
                 added_s * 1e3
             );
         }
-        Ok(replayed(self.schedule, &samples, step_s))
-    }
-
-    /// Estimated sessions per second.
-    fn capacity(&self) -> anyhow::Result<f64> {
-        let mut testbed = self.testbed(None)?;
-        testbed.open_gate(POLICY)?;
-        self.customers.estimate_capacity(&testbed, POLICY, PROBING, &mut |plan, observe| {
-            let summary = tidegate_load::run(plan, observe);
-            self.unless_stopped()?;
-            Ok(summary?)
-        })
-    }
-
-    fn unless_stopped(&self) -> anyhow::Result<()> {
-        if self.stop.is_stopped() {
-            bail!("stopped before the end; no results are written");
-        }
-        Ok(())
-    }
-
-    fn testbed(&self, step: Option<Step>) -> anyhow::Result<Testbed> {
-        let mut setup = Setup::new(self.server, TIME_SCALE);
-        if let Some(Step { after, extra_cpu }) = step {
-            (setup.extra_cpu, setup.extra_cpu_after) = (extra_cpu, after);
-        }
-        if matches!(self.schedule.customers, Customers::Programs) {
-            setup.times = GateTimes { keep_alive_s: 0.002, ..setup.times };
-        }
-        Ok(Testbed::open(setup, self.out)?)
+        replayed(self.course, samples, step.map(|(step_s, _)| step_s))
     }
 }
 
-impl Customers {
-    /// Their times are in the scenario, and they never lose patience: a session that
-    /// breaks off costs less.
-    fn experiment(self, driver: &Cores) -> anyhow::Result<Experiment> {
-        let (time_scale, patience_scale) = (1.0, 100.0);
-        let scenario = self.scenario()?;
-        Ok(Experiment { scenario, time_scale, patience_scale, ..Experiment::new(driver) })
+impl<'a> Schedule<'a> for Costs<'a> {
+    fn next(&mut self) -> Result<Option<Run<'a>>> {
+        if self.is_done {
+            return Ok(None);
+        }
+        let GateCourse { name, lasts_s, load: (from, to), visitors, step, .. } = *self.course;
+        let customers = |offered| {
+            let (scenario, cores) = (self.scenario, &self.resources.driver);
+            Customers { scenario, offered, cores, keeps_requests: false }
+        };
+        // Their times are in the scenario, and they never lose patience: a session that breaks
+        // off costs less.
+        let mut settings = settings(POLICY, &self.resources.server);
+        (settings.time_scale, settings.patience_scale) = (1.0, 100.0);
+        let usual = GateTimes::scaled(TIME_SCALE);
+        let gate_times = match visitors {
+            Visitors::People => usual,
+            Visitors::Programs => GateTimes { keep_alive_s: 0.002, ..usual },
+        };
+        let mut extra_cpu_after = Duration::ZERO;
+        let (what, times, driver): (_, _, Box<dyn Driver + 'a>) = match self.probes.next_per_s() {
+            Some(per_s) => {
+                let what = format!("probe-{}", PROBES.len() - self.probes.left() + 1);
+                let driver = customers(Offered::at(per_s, None));
+                (what, times(PROBE_S.0, PROBE_S.1), Box::new(driver))
+            }
+            None => {
+                let per_s = self.probes.capacity_per_s();
+                let lasts = Duration::from_secs_f64(lasts_s);
+                let segment = Segment { lasts, from_per_s: from * per_s, to_per_s: to * per_s };
+                let arrivals = Arrivals::segments(Process::Poisson, vec![segment]);
+                if let Some(Step { after, extra_cpu }) = step {
+                    (settings.extra_cpu, extra_cpu_after) = (extra_cpu.as_secs_f64(), after);
+                }
+                let customers = customers(Offered::from(arrivals));
+                let driver = Sampler { customers, sampled: self.sampled.clone() };
+                ("course".to_owned(), times(0.0, lasts_s), Box::new(driver))
+            }
+        };
+        let id = (format!("{name}-{what}"), Kind::Run);
+        let planned = planned(id, &settings, (times, 1), self.resources);
+        let mut run = Run::new(what, planned, driver);
+        run.overrides = Overrides { gate_times: Some(gate_times), extra_cpu_after };
+        Ok(Some(run))
     }
 
-    fn scenario(self) -> anyhow::Result<tidegate_load::Scenario> {
+    fn take(&mut self, record: &Record) -> Result<Taken> {
+        answered(record, self.course.name)?;
+        self.is_done = self.probes.next_per_s().is_none();
+        self.probes.take(record);
+        Ok(Taken::Kept)
+    }
+
+    fn done(&self) -> (usize, usize) {
+        (usize::from(self.is_done), 1)
+    }
+
+    fn left(&self) -> Duration {
+        let probe_s = PROBE_S.0 + PROBE_S.1 + OVERHEAD_S;
+        let probes_s = self.probes.left() as f64 * probe_s;
+        Duration::from_secs_f64(probes_s + self.course.lasts_s + OVERHEAD_S)
+    }
+}
+
+/// Customers, while gate and site are sampled.
+struct Sampler<'a> {
+    customers: Customers<'a>,
+    sampled: Rc<RefCell<(Vec<Sample>, f64)>>,
+}
+
+impl Driver for Sampler<'_> {
+    fn drive(
+        &self,
+        window: Window<'_>,
+        started: &Started,
+        show: &mut dyn FnMut(&Snapshot) -> ControlFlow<()>,
+    ) -> Result<Readings> {
+        let ended = AtomicBool::new(false);
+        let (readings, sampled) = std::thread::scope(|scope| {
+            let sampler = scope.spawn(|| sample(started, &ended));
+            let readings = self.customers.drive(window, started, show);
+            ended.store(true, Ordering::Relaxed);
+            (readings, sampler.join())
+        });
+        let sampled = sampled.map_err(|_| Error::Internal("the sampler failed".into()))?;
+        *self.sampled.borrow_mut() =
+            sampled.map_err(|error| Error::Process(format!("{error:#}")))?;
+        readings
+    }
+}
+
+impl Visitors {
+    fn scenario(self) -> Scenario {
         let (think_ms, most, goes_on) = match self {
             Self::People => (7000.0 * TIME_SCALE, 100, 11.0 / 12.0),
             Self::Programs => (15.0, 4, 1.0),
@@ -242,26 +291,30 @@ impl Customers {
              [transitions.Search]\nSearch = {goes_on}\nEnd = {}\n",
             1.0 - goes_on
         );
-        tidegate_load::Scenario::from_toml(&text, "searchers").map_err(anyhow::Error::msg)
+        Scenario::from_toml(&text, "searchers").expect("the text above is a scenario")
     }
 }
 
-/// Takes a sample every tick until the run has ended.
-fn sample(admin: &str, testbed: &Testbed, ended: &AtomicBool) -> anyhow::Result<Vec<Sample>> {
-    let mut samples = Vec::new();
+/// Takes a sample every tick until the run has ended. How long after the site the gate started
+/// comes with them, in seconds.
+fn sample(started: &Started, ended: &AtomicBool) -> anyhow::Result<(Vec<Sample>, f64)> {
+    let admin = started.admin_url().context("the gate has no admin address")?;
+    let (mut samples, mut gate_after_s) = (Vec::new(), None);
     // The cost of starting belongs to no connection.
     let mut next = Instant::now() + START;
     std::thread::sleep(START);
     while !ended.load(Ordering::Relaxed) {
-        samples.push(Sample::take(admin, || Ok(testbed.site_cpu_s()?))?);
+        let sample = Sample::take(admin, || Ok(started.cpu()?.service))?;
+        gate_after_s.get_or_insert(started.age().as_secs_f64() - sample.at_s());
+        samples.push(sample);
         next = (next + TICK).max(Instant::now());
         std::thread::sleep(next.saturating_duration_since(Instant::now()));
     }
-    Ok(samples)
+    Ok((samples, gate_after_s.unwrap_or_default()))
 }
 
 /// The course with what every estimator would have estimated.
-fn replayed(schedule: &Schedule, samples: &[Sample], step_s: Option<f64>) -> Course {
+fn replayed(course: &GateCourse, samples: &[Sample], step_s: Option<f64>) -> Course {
     let truth = truth(samples, step_s);
     let watched = samples.iter().position(|sample| sample.at_s() >= WATCH_FROM_S).unwrap_or(0);
     // The estimator with fixed costs gets the true ones at that time.
@@ -274,8 +327,8 @@ fn replayed(schedule: &Schedule, samples: &[Sample], step_s: Option<f64>) -> Cou
         moments.push(Moment { at_s, truth: *truth, estimates: estimators.costs() });
     }
     Course {
-        name: schedule.name.to_owned(),
-        about: schedule.about.to_owned(),
+        name: course.name.to_owned(),
+        about: course.about.to_owned(),
         watch_from_s: WATCH_FROM_S,
         step_s,
         runs: vec![moments],
@@ -288,9 +341,9 @@ mod tests {
 
     #[test]
     fn the_customers_of_every_course_have_a_scenario() {
-        let length = |customers: Customers| customers.scenario().unwrap().session_length();
-        assert!((length(Customers::People).mean_requests - 12.0).abs() < 0.6);
-        assert_eq!(length(Customers::Programs).mean_requests, 4.0);
+        let length = |visitors: Visitors| visitors.scenario().session_length();
+        assert!((length(Visitors::People).mean_requests - 12.0).abs() < 0.6);
+        assert_eq!(length(Visitors::Programs).mean_requests, 4.0);
     }
 
     #[test]

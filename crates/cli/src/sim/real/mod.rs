@@ -1,10 +1,10 @@
 //! `tidegate sim --real`: scenarios on the real gate, with their measured figures beside
 //! the simulated ones.
 
-mod experiment;
+mod conditions;
+mod course;
 mod observed;
 mod page;
-mod schedule;
 mod table;
 
 use std::path::Path;
@@ -14,9 +14,11 @@ use tidegate_sim::{Scenario, evaluate};
 use super::output::{make, save};
 use crate::exit::{Outcome, bad_input};
 use crate::stdout::print;
-use experiment::{GateExperiment, Run};
+use crate::testbed::to_the_end;
+use conditions::Conditions;
+use course::{Course, Measured, Visitors};
 use observed::Observed;
-use schedule::Schedule;
+use tidegate_experiment::{Bench, Resources, Schedule, conduct};
 use tidegate_host::Cores;
 
 pub use page::page;
@@ -42,7 +44,7 @@ pub struct Comparison {
 
 /// The figures under one policy.
 pub struct Pair {
-    pub policy: &'static str,
+    pub policy: String,
     /// The capacity during this run, by the machine's speed: the simulator's input.
     pub capacity_per_s: f64,
     pub measured: Observed,
@@ -64,18 +66,26 @@ pub fn run(
     (server, driver): (Cores, Cores),
     out: &Path,
 ) -> anyhow::Result<Outcome> {
-    let schedules = schedules(scenarios, policies, server.list().len() as f64)?;
+    let conditions = conditions(scenarios, policies, server.list().len() as f64)?;
     make(out)?;
     let stop = crate::signals::stop_on_signal()?;
-    driver.pin_this_thread()?;
+    let resources = Resources::whole_cores(&server, &driver)?;
+    let mut bench = Bench::anew(&resources, out, &stop)?;
+    let visitors = Visitors::new();
+    let course = |(scenario, conditions)| {
+        Course::new(scenario, conditions, (policies, load(scenario)), &visitors, &resources)
+    };
+    let courses: Vec<Course> = scenarios.iter().zip(&conditions).map(course).collect();
+    let left: f64 = courses.iter().map(|course| course.left().as_secs_f64()).sum();
     print(format!(
         "Site and gate on processor {server}, customers on processor {driver}. About {:.0} minutes.\n",
-        (minutes(scenarios, policies.len())).ceil()
+        (left / 60.0).ceil()
     ))?;
     let mut comparisons = Vec::new();
-    for (scenario, schedule) in scenarios.iter().zip(schedules) {
-        let experiment = GateExperiment::open(schedule, (&server, &driver), out, &stop)?;
-        let comparison = compare(experiment, scenario, policies, seeds)?;
+    for (scenario, mut course) in scenarios.iter().zip(courses) {
+        print(format!("\n{}: {}\n", scenario.name, scenario.about))?;
+        to_the_end(conduct(&mut course, &mut bench, &mut |_| ()), &stop)?;
+        let comparison = compare(course.finish(), scenario, seeds);
         print(table::text(&comparison))?;
         comparisons.push(comparison);
     }
@@ -83,68 +93,51 @@ pub fn run(
     Ok(Outcome::Done)
 }
 
-fn schedules(
+fn conditions(
     scenarios: &[Scenario],
     policies: &[&str],
     cpus: f64,
-) -> anyhow::Result<Vec<Schedule>> {
-    let (schedules, cannot): (Vec<_>, Vec<_>) =
-        scenarios.iter().map(|scenario| Schedule::of(scenario, cpus)).partition(Result::is_ok);
+) -> anyhow::Result<Vec<Conditions>> {
+    let (conditions, cannot): (Vec<_>, Vec<_>) =
+        scenarios.iter().map(|scenario| Conditions::of(scenario, cpus)).partition(Result::is_ok);
     let mut cannot: Vec<String> = cannot.into_iter().filter_map(Result::err).flatten().collect();
     let rivals = policies.iter().filter(|policy| !POLICIES.contains(policy));
     cannot.extend(rivals.map(|policy| {
         format!("--policy {policy}: simulated only; a gate has {}", POLICIES.join(", "))
     }));
     match cannot.is_empty() {
-        true => Ok(schedules.into_iter().flatten().collect()),
+        true => Ok(conditions.into_iter().flatten().collect()),
         false => Err(bad_input(format!("cannot run on the real gate:\n{}", cannot.join("\n")))),
     }
 }
 
 fn compare(
-    mut experiment: GateExperiment,
+    (capacity_per_s, measured): (f64, Vec<Measured>),
     scenario: &Scenario,
-    policies: &[&'static str],
     seeds: u64,
-) -> anyhow::Result<Comparison> {
+) -> Comparison {
     let load = load(scenario);
-    print(format!("\n{}: {}\n", scenario.name, scenario.about))?;
-    let capacity = experiment.capacity(scenario)?;
-    let capacity_per_s = capacity.sessions_per_s;
-    let mut pairs = Vec::new();
-    for policy in policies {
-        let Run { summary, capacity_per_s: now_per_s } =
-            experiment.run(scenario, policy, (load, capacity))?;
+    let pair = |Measured { record, seconds, capacity_per_s: now_per_s }: Measured| {
+        let policy = record.planned.settings.policy.clone();
         // The same arrivals at a machine of the speed that the real one had.
         let twin = Scenario {
             loads: vec![load * capacity_per_s / now_per_s],
             attacks: scenario.attacks.iter().map(|a| a.times(capacity_per_s / now_per_s)).collect(),
             ..scenario.at_capacity(now_per_s)
         };
-        let evaluated = evaluate(&twin, policy, 1..=seeds).expect("policies were looked up");
+        let evaluated = evaluate(&twin, &policy, 1..=seeds).expect("policies were looked up");
         let simulated = Observed::simulated(&evaluated[0]);
-        let measured = Observed::measured(&summary, simulated.best_per_s);
-        let driver_saturated = summary.driver.saturated_because;
-        pairs.push(Pair {
-            policy,
-            capacity_per_s: now_per_s,
-            measured,
-            simulated,
-            driver_saturated,
-        });
-    }
-    let scenario = scenario.clone();
-    Ok(Comparison { scenario, load, capacity_per_s, pairs })
+        let measured = Observed::measured(&record, &seconds, simulated.best_per_s);
+        let driver_saturated = record.driver_saturated;
+        Pair { policy, capacity_per_s: now_per_s, measured, simulated, driver_saturated }
+    };
+    let pairs = measured.into_iter().map(pair).collect();
+    Comparison { scenario: scenario.clone(), load, capacity_per_s, pairs }
 }
 
 /// The load at which a scenario runs, as a multiple of the capacity.
 fn load(scenario: &Scenario) -> f64 {
     scenario.loads.iter().copied().fold(0.0, f64::max).min(HIGHEST_LOAD)
-}
-
-fn minutes(scenarios: &[Scenario], policies: usize) -> f64 {
-    let seconds = |scenario: &Scenario| 30.0 + (scenario.duration_s + 1.0) * policies as f64;
-    scenarios.iter().map(seconds).sum::<f64>() / 60.0
 }
 
 fn write(comparisons: &[Comparison], seeds: u64, out: &Path) -> anyhow::Result<()> {

@@ -1,7 +1,9 @@
 //! The figures of one run, measured or simulated.
 
+use crate::testbed::figure;
 use serde::Serialize;
-use tidegate_load::{Point, Summary};
+use tidegate_experiment::record::Record;
+use tidegate_load::Point;
 use tidegate_sim::{Evaluated, Measure, Tenth};
 
 /// Figures over the observed time, and the course.
@@ -37,17 +39,17 @@ pub struct Second {
 
 impl Observed {
     /// The driver's figures, where `best_per_s` sessions per second could be completed.
-    pub fn measured(summary: &Summary, best_per_s: f64) -> Self {
-        let totals = &summary.totals;
+    pub fn measured(record: &Record, seconds: &[Point], best_per_s: f64) -> Self {
+        let figure = |name| figure(record, name);
         Self {
             best_per_s,
-            completed_per_s: summary.completed_per_s,
-            goodput: share(summary.completed_per_s, best_per_s),
-            p50_ms: summary.response.p50_ms,
-            p95_ms: summary.response.p95_ms,
-            refused: share(totals.refused as f64, totals.offered as f64),
-            lost: 1.0 - summary.completed_ratio,
-            course: summary.series.iter().map(measured_second).collect(),
+            completed_per_s: figure("completed_per_s"),
+            goodput: share(figure("completed_per_s"), best_per_s),
+            p50_ms: figure("response_p50_ms"),
+            p95_ms: figure("response_p95_ms"),
+            refused: share(figure("refused_per_s"), figure("offered_per_s")),
+            lost: 1.0 - figure("completed_ratio"),
+            course: seconds.iter().map(measured_second).collect(),
         }
     }
 

@@ -20,7 +20,7 @@ pub fn figures(comparison: &Comparison) -> Table {
     for pair in &comparison.pairs {
         for (how, it) in [("measured", &pair.measured), ("simulated", &pair.simulated)] {
             table.row([
-                Cell::from(pair.policy).class(pair.policy),
+                Cell::from(pair.policy.clone()).class(&pair.policy),
                 how.into(),
                 one(it.completed_per_s),
                 one(100.0 * it.goodput),

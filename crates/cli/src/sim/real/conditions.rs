@@ -1,16 +1,16 @@
-//! The schedule of a scenario on the real gate: arrivals, and what changes when.
+//! The conditions of a scenario on the real gate: arrivals, and what changes when.
 
 use tidegate_load::arrivals::{Process, Segment};
 use tidegate_sim::{
     AfterFailure, Arrivals, AttackKind, Changed, Customers, Resource, Scenario, Work,
 };
 
-use tidegate_lab::GateTimes;
-use tidegate_lab::experiment::{PATIENCE_S, THINK_S};
+use crate::testbed::{PATIENCE_S, THINK_S};
+use tidegate_experiment::GateTimes;
 
 /// How a scenario runs on the real gate.
 #[derive(Clone, Debug)]
-pub struct Schedule {
+pub struct Conditions {
     /// CPU time that every page but the front page uses in addition.
     pub extra_cpu_ms: f64,
     /// Times of the gate.
@@ -28,8 +28,8 @@ pub struct Schedule {
 /// Largest difference of the first request's cost from that of the site's front page.
 const FIRST_PAGE_S: f64 = 20e-6;
 
-impl Schedule {
-    /// The schedule of a scenario on a server of so many processors.
+impl Conditions {
+    /// The conditions of a scenario on a server of so many processors.
     ///
     /// # Errors
     /// Everything in the scenario that the site and the gate cannot run.
@@ -170,21 +170,21 @@ fn in_stretches(stretches: &[(f64, f64, f64)]) -> tidegate_load::Arrivals {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testbed::CUSTOMERS;
     use std::time::Duration;
-    use tidegate_lab::experiment::CUSTOMERS;
     use tidegate_sim::{Distribution, Random, Telemetry};
 
     #[test]
-    fn every_listed_scenario_has_a_schedule() {
+    fn every_listed_scenario_can_run() {
         for name in super::super::SCENARIOS {
             let scenario = Scenario::named(name).unwrap();
-            assert!(Schedule::of(&scenario, 1.0).is_ok(), "{name}");
+            assert!(Conditions::of(&scenario, 1.0).is_ok(), "{name}");
         }
-        let costlier = Schedule::of(&Scenario::named("heavy-later").unwrap(), 1.0).unwrap();
+        let costlier = Conditions::of(&Scenario::named("heavy-later").unwrap(), 1.0).unwrap();
         assert!((costlier.extra_cpu_ms - 0.91).abs() < 1e-9);
-        let cut = Schedule::of(&Scenario::named("quota-cut").unwrap(), 1.0).unwrap();
+        let cut = Conditions::of(&Scenario::named("quota-cut").unwrap(), 1.0).unwrap();
         assert_eq!((cut.quotas, cut.neighbours), (vec![(10.0, 0.5), (18.0, 1.0)], vec![]));
-        let neighbour = Schedule::of(&Scenario::named("noisy-neighbour").unwrap(), 1.0).unwrap();
+        let neighbour = Conditions::of(&Scenario::named("noisy-neighbour").unwrap(), 1.0).unwrap();
         assert_eq!(neighbour.neighbours, [(10.0, 0.5), (18.0, 0.0)]);
         assert!(
             (neighbour.time_scale - 0.025).abs() < 1e-12
@@ -194,11 +194,11 @@ mod tests {
 
     #[test]
     fn everything_that_cannot_run_is_named() {
-        let cannot = Schedule::of(&Scenario::named("four-cores").unwrap(), 1.0).unwrap_err();
+        let cannot = Conditions::of(&Scenario::named("four-cores").unwrap(), 1.0).unwrap_err();
         assert_eq!(cannot, ["four-cores: the gate has 4 cores in it and 1 here"]);
         let telemetry = Telemetry { late_s: 1.0, ..Scenario::default().telemetry };
         let scenario = Scenario { telemetry, ..Scenario::named("database-bound").unwrap() };
-        assert!(Schedule::of(&scenario, 1.0).unwrap_err().len() >= 2);
+        assert!(Conditions::of(&scenario, 1.0).unwrap_err().len() >= 2);
     }
 
     #[test]
@@ -207,7 +207,7 @@ mod tests {
             ("heavy-tail", vec!["only later requests", "bidding mix"]),
             ("in-clear", vec!["bidding mix", "TLS 1.3 and RSA-2048"]),
         ] {
-            let cannot = Schedule::of(&Scenario::named(name).unwrap(), 1.0).unwrap_err();
+            let cannot = Conditions::of(&Scenario::named(name).unwrap(), 1.0).unwrap_err();
             assert_eq!(cannot.len(), expected.len(), "{cannot:?}");
             for (message, words) in cannot.iter().zip(expected) {
                 assert!(message.contains(words), "{message}");
@@ -222,9 +222,9 @@ mod tests {
             Customers { tickets: 0.5, ..one.clone() },
         ] {
             let scenario = Scenario { customers: vec![other], ..usual.clone() };
-            assert_eq!(Schedule::of(&scenario, 1.0).unwrap_err().len(), 1);
+            assert_eq!(Conditions::of(&scenario, 1.0).unwrap_err().len(), 1);
         }
-        assert!(Schedule::of(&usual, 1.0).is_ok());
+        assert!(Conditions::of(&usual, 1.0).is_ok());
     }
 
     #[test]
