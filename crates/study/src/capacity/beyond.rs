@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
+use tidegate_experiment::GateTimes;
 use tidegate_experiment::turns::Order;
-use tidegate_lab::{Error, GateTimes, Launch, Result, Service};
+use tidegate_lab::{Error, Launch, Result, Service};
 
 use super::measure::Measuring;
 use super::options::{Options, Times};
