@@ -80,18 +80,6 @@ impl Pulse {
         Ok(Self { samples, ended, thread })
     }
 
-    /// The speed between two instants, relative to the median of the whole run so far: 0.8
-    /// is a fifth slower. 1 where nothing was measured.
-    pub fn speed(&self, from: Instant, to: Instant) -> f64 {
-        let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
-        let within: Vec<Sample> =
-            samples.iter().filter(|sample| sample.at >= from && sample.at < to).copied().collect();
-        match (cost(&within), cost(&samples)) {
-            (Some(then), Some(usual)) => usual / then,
-            _ => 1.0,
-        }
-    }
-
     /// CPU seconds of the work between two instants: half as long again on a machine that is
     /// a third slower. For comparisons with what another process sampled; `None` where nothing
     /// was measured.
@@ -193,15 +181,14 @@ mod tests {
     }
 
     #[test]
-    fn speed_compares_the_medians_of_a_stretch_with_those_of_the_run() {
+    fn a_cost_is_that_of_the_medians_of_a_stretch() {
         let begin = Instant::now();
         let pulse = pulse(&[3.0, 3.0, 7.0, 7.0, 90.0, 7.0, 3.0, 3.0, 3.0, 3.0, 3.0], begin);
         let second = |i| begin + Duration::from_secs(i);
-        // 40 × 3 + 40 against 40 × 7 + 40.
-        assert_eq!(pulse.speed(second(2), second(6)), 0.5);
-        assert_eq!(pulse.speed(second(6), second(11)), 1.0);
-        assert_eq!(pulse.speed(second(90), second(95)), 1.0);
+        // 40 × 7 + 40 against 40 × 3 + 40: half the speed.
         assert_eq!(pulse.cost_s(second(2), second(6)), Some(320.0));
+        assert_eq!(pulse.cost_s(second(6), second(11)), Some(160.0));
+        assert_eq!(pulse.cost_s(second(0), second(11)), Some(160.0), "the median of the run");
         assert_eq!(pulse.cost_s(second(90), second(95)), None);
     }
 
