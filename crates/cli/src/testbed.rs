@@ -2,7 +2,7 @@
 
 use tidegate_experiment::experiment::{Settings, Windows};
 use tidegate_experiment::record::Record;
-use tidegate_experiment::{Error, Result};
+use tidegate_experiment::{Error, Probes, Result, requests_each};
 use tidegate_host::Cores;
 use tidegate_load::{Scenario, Stop};
 
@@ -21,7 +21,12 @@ pub const TIME_SCALE: f64 = 1.0 / 40.0;
 pub const CERTIFICATE: &str = "rsa-2048";
 /// Sessions per second of the first probe of a capacity: a light load for any machine that can
 /// compile this program.
-pub const FIRST_PROBE_PER_S: f64 = 15.0;
+const FIRST_PROBE_PER_S: f64 = 15.0;
+
+/// Probes of a capacity with these shares of the estimate before each, by customers who do this.
+pub fn probes(shares: &'static [f64], scenario: &Scenario) -> Probes {
+    Probes::new(FIRST_PROBE_PER_S, shares, requests_each(scenario))
+}
 
 /// Site and gate on these processors, and the usual customers at the usual pace.
 pub fn settings(policy: &str, server: &Cores) -> Settings {

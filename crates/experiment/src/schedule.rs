@@ -82,8 +82,11 @@ pub trait Schedule<'a> {
     /// The experiment cannot go on with it.
     fn take(&mut self, record: &Record) -> Result<Taken>;
 
-    /// Runs that are done, and all of them; without probes and baselines.
-    fn done(&self) -> (usize, usize);
+    /// Runs that are done, and all of them, without probes and baselines; 0 where they are not
+    /// counted.
+    fn done(&self) -> (usize, usize) {
+        (0, 0)
+    }
 
     /// About the time that is left, the run that was given last included.
     fn left(&self) -> Duration;

@@ -17,13 +17,12 @@ use tidegate_experiment::{
 };
 use tidegate_load::Snapshot;
 
-use super::event::{Event, Label};
 use super::goals;
 use super::plan::{ASSESSED, Plan, Step, is_overload};
 use super::ramp::Ramp;
 use super::summary::{Baseline, POLICIES, Point, SERVED, Second, Summary};
-use super::view::View;
-use crate::testbed::{FIRST_PROBE_PER_S, answered, figure, settings, times};
+use super::view::{Label, View};
+use crate::testbed::{answered, figure, probes, settings, times};
 
 /// The probes' shares of the estimate before them.
 const PROBES: &[f64] = &[1.0, 0.6, 0.8];
@@ -68,21 +67,20 @@ pub struct Course<'a> {
 impl<'a> Course<'a> {
     /// All of it is left. What happens is shown in a view.
     pub fn new(plan: &'a Plan, resources: &'a Resources, view: View) -> Self {
-        let probes = Probes::new(FIRST_PROBE_PER_S, PROBES, plan.requests_each());
         Self {
             plan,
             resources,
             view,
             summary: Summary::default(),
             steps: plan.steps().into(),
-            probes,
+            probes: probes(PROBES, &plan.scenario),
             ramp: Ramp::around(0.0, plan.times.ramp_step),
             ramps: 0,
             capacity: 0.0,
             load: (0.0, 0.0),
             windows: Vec::new(),
             spare: plan.spare_windows(),
-            label: Label { policy: String::new(), multiple: None },
+            label: Label::default(),
             runs: 0,
             starts_ms: None,
             pulse_costs_s: Vec::new(),
@@ -102,7 +100,7 @@ impl<'a> Course<'a> {
             0 => text.to_owned(),
             left => format!("{text} ({left} s left)"),
         };
-        self.view.show(&Event::Phase(&text));
+        self.view.phase(&text);
     }
 
     /// Whether there is time for a window beyond the planned ones, which is then used.
@@ -132,7 +130,7 @@ impl<'a> Course<'a> {
             self.summary.capacity_sessions_per_s = found.sessions_per_s;
             self.summary.ramp = self.ramp.steps();
             self.capacity = found.sessions_per_s;
-            self.view.show(&Event::Capacity(self.capacity));
+            self.view.capacity(self.capacity);
             self.steps.pop_front();
             return Ok(());
         }
@@ -159,8 +157,7 @@ impl<'a> Course<'a> {
         self.steps.pop_front();
         self.windows.clear();
         if let Some(point) = self.summary.points.last() {
-            let share_of_peak = self.summary.share_of_peak(point);
-            self.view.show(&Event::Point { point, share_of_peak });
+            self.view.point(point, self.summary.share_of_peak(point));
         }
     }
 
@@ -284,12 +281,7 @@ impl<'a> Schedule<'a> for Course<'a> {
         let times = times(warm_up.as_secs_f64(), measured.as_secs_f64());
         let settings = settings(policy, &self.resources.server);
         let planned = planned((id, Kind::Run), &settings, (times, self.plan.seed), self.resources);
-        let driver = Customers {
-            scenario: &self.plan.scenario,
-            offered,
-            cores: &self.resources.driver,
-            keeps_requests: false,
-        };
+        let driver = Customers::new(&self.plan.scenario, offered, &self.resources.driver);
         Ok(Some(Run::new(what, planned, Box::new(driver))))
     }
 
@@ -297,7 +289,7 @@ impl<'a> Schedule<'a> for Course<'a> {
         let now = snapshot.started_at_unix_ms;
         self.starts_ms = Some((self.starts_ms.map_or(now, |(first, _)| first), now));
         let Some(second) = snapshot.second else { return ControlFlow::Continue(()) };
-        self.view.show(&Event::Second { label: &self.label, second: &second });
+        self.view.second(&self.label, &second);
         if second.measured && self.steps.front() == Some(&Step::Ramp) {
             self.ramp.push(second);
             if self.ramp.is_broken() {
@@ -341,11 +333,6 @@ impl<'a> Schedule<'a> for Course<'a> {
             Some(Step::Point { .. }) | None => {}
         }
         Ok(Taken::Kept)
-    }
-
-    fn done(&self) -> (usize, usize) {
-        let all = self.plan.steps().len();
-        (all.saturating_sub(self.steps.len()), all)
     }
 
     fn left(&self) -> Duration {

@@ -2,7 +2,6 @@
 //! without and with admission control.
 
 mod course;
-mod event;
 mod goals;
 mod plan;
 mod ramp;

@@ -66,10 +66,13 @@ impl Plan {
     /// # Errors
     /// When the processors asked for are not there: bad input.
     pub fn new(args: &Args) -> anyhow::Result<Self> {
-        let (server_cores, driver_cores) =
-            tidegate_lab::apart(&args.server_cores, &args.driver_cores)?;
+        let cores = tidegate_lab::apart(&args.server_cores, &args.driver_cores)?;
+        Ok(Self::of(args.quick, args.seed, cores))
+    }
+
+    fn of(quick: bool, seed: u64, (server_cores, driver_cores): (Cores, Cores)) -> Self {
         let seconds = Duration::from_secs;
-        let times = if args.quick {
+        let times = if quick {
             Times {
                 probe: seconds(2),
                 ramp_step: seconds(3),
@@ -88,16 +91,16 @@ impl Plan {
                 baseline_window: seconds(5),
             }
         };
-        Ok(Self {
+        Self {
             scenario: testbed::customers(),
-            seed: args.seed,
+            seed,
             server_cores,
             driver_cores,
-            policies: if args.quick { &["off", ASSESSED] } else { &POLICIES },
-            quick: args.quick,
-            multiples: if args.quick { &[0.5, 4.0] } else { &[0.5, 1.0, 2.0, 4.0] },
+            policies: if quick { &["off", ASSESSED] } else { &POLICIES },
+            quick,
+            multiples: if quick { &[0.5, 4.0] } else { &[0.5, 1.0, 2.0, 4.0] },
             times,
-        })
+        }
     }
 
     /// The introduction that is printed at the beginning.
@@ -193,4 +196,31 @@ impl Plan {
 /// Whether the offered load is above the capacity.
 pub fn is_overload(multiple: f64) -> bool {
     multiple > 1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_load_follows_a_baseline_and_the_whole_takes_five_minutes_at_most() {
+        let cores = Cores::new([0]).unwrap();
+        let plan = |quick| Plan::of(quick, 1, (cores.clone(), cores.clone()));
+        let words = |plan: &Plan| {
+            let word = |step: Step| match step {
+                Step::Probes => "probes ".to_owned(),
+                Step::Ramp => "ramp ".into(),
+                Step::Baseline { .. } => "b ".into(),
+                Step::Window { policy, multiple } => format!("{policy}{multiple} "),
+                Step::Point { .. } => "| ".into(),
+            };
+            plan.steps().into_iter().map(word).collect::<String>()
+        };
+        let quick = "probes ramp b off0.5 | tide0.5 | b off4 | b tide4 b tide4 b | ";
+        assert_eq!(words(&plan(true)), quick);
+        let whole = words(&plan(false));
+        let end = "b off2 | eac2 | b tide2 b tide2 b | off4 | eac4 | b tide4 b tide4 b | ";
+        assert!(whole.ends_with(end), "{whole}");
+        assert!(plan(false).length() < LONGEST && plan(false).spare_windows() > 0);
+    }
 }

@@ -1,17 +1,16 @@
 //! The live view of the demo: a full screen on a terminal, plain lines in a pipe. Both show
-//! the same events.
+//! the same.
 
 use std::io::{IsTerminal, Write};
 
 use ratatui::prelude::Color;
 
-use super::event::Event;
 use super::summary::{POLICIES, Point};
 use super::table;
 use crate::screen::{self, Screen};
 use tidegate_load::Point as Second;
 
-/// Shows events as they come.
+/// Shows what happens as it comes.
 pub enum View {
     Screen(Box<Screen>),
     Plain,
@@ -29,14 +28,65 @@ impl View {
         Self::Screen(Box::new(screen))
     }
 
-    /// Shows one event. A terminal that goes away does not stop the run.
-    pub fn show(&mut self, event: &Event) {
+    /// A new phase begins; the text describes it.
+    pub fn phase(&mut self, text: &str) {
+        self.show(|state| state.title = text.to_owned(), || format!("{text}\n"));
+    }
+
+    /// The figures of about one second.
+    pub fn second(&mut self, label: &Label, second: &Second) {
+        let fold = |state: &mut screen::State| {
+            state.label = label.to_string();
+            state.colour = colour(&label.policy);
+            state.figures = figures(second);
+            let Second { offered_per_s, completed_per_s, response, .. } = *second;
+            let response_p95_ms = response.p95_ms;
+            state.push(&screen::Second { offered_per_s, completed_per_s, response_p95_ms });
+        };
+        self.show(fold, || line(label, second));
+    }
+
+    /// The capacity was found, in sessions per second.
+    pub fn capacity(&mut self, per_s: f64) {
+        let line = || format!("capacity: {per_s:.0} sessions/s\n");
+        self.show(|state| state.capacity = Some(per_s), line);
+    }
+
+    /// A point was measured.
+    pub fn point(&mut self, point: &Point, share_of_peak: f64) {
+        let row = || (colour(&point.policy), cells(point, share_of_peak));
+        let line = || format!("  = {}", table::row(point, share_of_peak));
+        self.show(|state| state.rows.push(row()), line);
+    }
+
+    /// A terminal that goes away does not stop the run, nor does a broken pipe.
+    fn show(&mut self, fold: impl FnOnce(&mut screen::State), line: impl FnOnce() -> String) {
         match self {
             Self::Screen(screen) => {
-                fold(event, &mut screen.state);
+                fold(&mut screen.state);
                 screen.draw();
             }
-            Self::Plain => plain(event, &mut std::io::stdout().lock()),
+            Self::Plain => {
+                let mut out = std::io::stdout().lock();
+                let _ = out.write_all(line().as_bytes()).and_then(|()| out.flush());
+            }
+        }
+    }
+}
+
+/// The run that a second belongs to: `ramp`, `probe`, `baseline`, or a policy at a
+/// multiple of the capacity.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Label {
+    pub policy: String,
+    pub multiple: Option<f64>,
+}
+
+impl std::fmt::Display for Label {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.multiple {
+            Some(multiple) => write!(f, "{} {multiple}×", self.policy),
+            None => f.write_str(&self.policy),
         }
     }
 }
@@ -54,24 +104,6 @@ const COLUMNS: [(&str, u16); 11] = [
     ("full hs", 8),
     ("adm. compl.", 12),
 ];
-
-fn fold(event: &Event, state: &mut screen::State) {
-    match event {
-        Event::Phase(text) => state.title = text.to_string(),
-        Event::Capacity(rate) => state.capacity = Some(*rate),
-        Event::Point { point, share_of_peak } => {
-            state.rows.push((colour(&point.policy), cells(point, *share_of_peak)))
-        }
-        Event::Second { label, second } => {
-            state.label = label.to_string();
-            state.colour = colour(&label.policy);
-            state.figures = figures(second);
-            let Second { offered_per_s, completed_per_s, response, .. } = **second;
-            let response_p95_ms = response.p95_ms;
-            state.push(&screen::Second { offered_per_s, completed_per_s, response_p95_ms });
-        }
-    }
-}
 
 fn colour(policy: &str) -> Color {
     match POLICIES.iter().position(|p| *p == policy) {
@@ -115,26 +147,14 @@ fn figures(second: &Second) -> String {
     )
 }
 
-/// Shows an event as a line. Write errors are dropped: a broken pipe does not end the run.
-fn plain(event: &Event, out: &mut impl Write) {
-    let _ = match event {
-        Event::Phase(text) => writeln!(out, "{text}"),
-        Event::Capacity(rate) => writeln!(out, "capacity: {rate:.0} sessions/s"),
-        Event::Point { point, share_of_peak } => {
-            write!(out, "  = {}", table::row(point, *share_of_peak))
-        }
-        Event::Second { label, second } => {
-            let figures = figures(second);
-            writeln!(out, "  {:<9} {:>3.0} s  {figures}", label.to_string(), second.at_s)
-        }
-    };
-    let _ = out.flush();
+/// A second as a line of its own.
+fn line(label: &Label, second: &Second) -> String {
+    format!("  {:<9} {:>3.0} s  {}\n", label.to_string(), second.at_s, figures(second))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::demo::event::Label;
 
     #[test]
     fn plain_lines_name_policy_and_multiple() {
@@ -146,9 +166,7 @@ mod tests {
             resumed_handshakes_per_s: 300.0,
             ..Second::default()
         };
-        let mut out = Vec::new();
-        plain(&Event::Second { label: &label, second: &second }, &mut out);
-        let line = String::from_utf8(out).unwrap();
+        let line = line(&label, &second);
         assert!(
             line.contains("tide 4×") && line.contains("offered   400/s") && line.contains("25 %"),
             "{line}"

@@ -52,18 +52,16 @@ impl From<Arrivals> for Offered {
 }
 
 /// The customers of a run.
-pub struct Customers<'a> {
+pub struct Customers {
     /// What they do.
-    pub scenario: &'a Scenario,
-    /// How many come.
-    pub offered: Offered,
-    /// Their processors.
-    pub cores: &'a Cores,
+    pub scenario: Scenario,
+    offered: Offered,
+    cores: Cores,
     /// Whether every request and every second is kept in a file, which takes CPU time.
     pub keeps_requests: bool,
 }
 
-impl Driver for Customers<'_> {
+impl Driver for Customers {
     fn drive(
         &self,
         window: Window<'_>,
@@ -113,7 +111,13 @@ impl Driver for Customers<'_> {
     }
 }
 
-impl Customers<'_> {
+impl Customers {
+    /// Customers who come from these processors.
+    pub fn new(scenario: &Scenario, offered: Offered, cores: &Cores) -> Self {
+        let (scenario, cores) = (scenario.clone(), cores.clone());
+        Self { scenario, offered, cores, keeps_requests: false }
+    }
+
     /// What the load generator does in a run.
     ///
     /// # Errors
@@ -204,7 +208,7 @@ impl Customers<'_> {
         if summary.offered_per_s > 0.0 {
             put("completed_per_offered", summary.completed_per_s / summary.offered_per_s);
         }
-        let requests_each = requests_each(self.scenario);
+        let requests_each = requests_each(&self.scenario);
         if let Some(capacity) = self.offered.capacity_per_s.filter(|capacity| *capacity > 0.0) {
             put("capacity_per_s", capacity);
             put("requests_of_capacity", summary.requests_per_s / (capacity * requests_each));

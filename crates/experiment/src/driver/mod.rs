@@ -85,7 +85,9 @@ pub fn driver<'a>(
     offered: Offered,
     cores: &'a Cores,
 ) -> Box<dyn Driver + 'a> {
-    Box::new(Customers { scenario, offered, cores, keeps_requests: true })
+    let mut customers = Customers::new(scenario, offered, cores);
+    customers.keeps_requests = true;
+    Box::new(customers)
 }
 
 /// Writes a file of a run.

@@ -13,7 +13,7 @@ use tidegate_experiment::record::{Kind, Record};
 use tidegate_experiment::schedule::planned;
 use tidegate_experiment::{
     Bench, Customers, Driver, Error, GateTimes, Offered, Overrides, Probes, Readings, Resources,
-    Result, Run, Schedule, Started, Taken, Window, conduct, requests_each,
+    Result, Run, Schedule, Started, Taken, Window, conduct,
 };
 use tidegate_host::Cores;
 use tidegate_load::arrivals::{Process, Segment};
@@ -22,7 +22,7 @@ use tidegate_sim::estimators::{Course, Estimators, Moment};
 
 use super::samples::{Sample, added_cpu_s, truth};
 use crate::exit::bad_input;
-use crate::testbed::{FIRST_PROBE_PER_S, TIME_SCALE, answered, settings, times, to_the_end};
+use crate::testbed::{TIME_SCALE, answered, probes, settings, times, to_the_end};
 
 /// A course that can run on the real gate.
 #[derive(Clone, Copy)]
@@ -131,13 +131,7 @@ pub fn run(
     let stop = crate::signals::stop_on_signal()?;
     let resources = Resources::whole_cores(&server, &driver)?;
     let mut bench = Bench::anew(&resources, out, &stop)?;
-    let scenarios: Vec<Scenario> =
-        courses.iter().map(|course| course.visitors.scenario()).collect();
-    let costs: Vec<Costs> = courses
-        .iter()
-        .zip(&scenarios)
-        .map(|(course, scenario)| Costs::new(course, scenario, &resources))
-        .collect();
+    let costs: Vec<Costs> = courses.iter().map(|course| Costs::new(course, &resources)).collect();
     let seconds: f64 = costs.iter().map(|costs| costs.left().as_secs_f64()).sum();
     println!(
         "Site and gate on processor {server}, customers on processor {driver}. About {:.0} minutes.\n",
@@ -155,7 +149,7 @@ pub fn run(
 /// time of the step counts from the site's start.
 struct Costs<'a> {
     course: &'a GateCourse,
-    scenario: &'a Scenario,
+    scenario: Scenario,
     resources: &'a Resources,
     probes: Probes,
     /// Samples of the course, and how long after the site its gate started, in seconds.
@@ -164,8 +158,9 @@ struct Costs<'a> {
 }
 
 impl<'a> Costs<'a> {
-    fn new(course: &'a GateCourse, scenario: &'a Scenario, resources: &'a Resources) -> Self {
-        let probes = Probes::new(FIRST_PROBE_PER_S, PROBES, requests_each(scenario));
+    fn new(course: &'a GateCourse, resources: &'a Resources) -> Self {
+        let scenario = course.visitors.scenario();
+        let probes = probes(PROBES, &scenario);
         Self { course, scenario, resources, probes, sampled: Rc::default(), is_done: false }
     }
 
@@ -193,10 +188,7 @@ impl<'a> Schedule<'a> for Costs<'a> {
             return Ok(None);
         }
         let GateCourse { name, lasts_s, load: (from, to), visitors, step, .. } = *self.course;
-        let customers = |offered| {
-            let (scenario, cores) = (self.scenario, &self.resources.driver);
-            Customers { scenario, offered, cores, keeps_requests: false }
-        };
+        let customers = |offered| Customers::new(&self.scenario, offered, &self.resources.driver);
         // Their times are in the scenario, and they never lose patience: a session that breaks
         // off costs less.
         let mut settings = settings(POLICY, &self.resources.server);
@@ -207,7 +199,7 @@ impl<'a> Schedule<'a> for Costs<'a> {
             Visitors::Programs => GateTimes { keep_alive_s: 0.002, ..usual },
         };
         let mut extra_cpu_after = Duration::ZERO;
-        let (what, times, driver): (_, _, Box<dyn Driver + 'a>) = match self.probes.next_per_s() {
+        let (what, times, driver): (_, _, Box<dyn Driver>) = match self.probes.next_per_s() {
             Some(per_s) => {
                 let what = format!("probe-{}", PROBES.len() - self.probes.left() + 1);
                 let driver = customers(Offered::at(per_s, None));
@@ -240,10 +232,6 @@ impl<'a> Schedule<'a> for Costs<'a> {
         Ok(Taken::Kept)
     }
 
-    fn done(&self) -> (usize, usize) {
-        (usize::from(self.is_done), 1)
-    }
-
     fn left(&self) -> Duration {
         let probe_s = PROBE_S.0 + PROBE_S.1 + OVERHEAD_S;
         let probes_s = self.probes.left() as f64 * probe_s;
@@ -252,12 +240,12 @@ impl<'a> Schedule<'a> for Costs<'a> {
 }
 
 /// Customers, while gate and site are sampled.
-struct Sampler<'a> {
-    customers: Customers<'a>,
+struct Sampler {
+    customers: Customers,
     sampled: Rc<RefCell<(Vec<Sample>, f64)>>,
 }
 
-impl Driver for Sampler<'_> {
+impl Driver for Sampler {
     fn drive(
         &self,
         window: Window<'_>,

@@ -16,7 +16,7 @@ use tidegate_load::{Point, Snapshot};
 use tidegate_sim::Scenario;
 
 use super::conditions::{self, Conditions};
-use crate::testbed::{FIRST_PROBE_PER_S, answered, figure, settings, times};
+use crate::testbed::{answered, customers, figure, probes, settings, times};
 
 /// An attacker who is admitted sends one request.
 const ATTACKERS: &str = "\
@@ -57,7 +57,6 @@ pub struct Course<'a> {
     policies: &'a [&'static str],
     /// The load of the scenario's level 1, as a multiple of the capacity.
     load: f64,
-    visitors: &'a Visitors,
     resources: &'a Resources,
     /// What changes; none before the first run.
     changes: Option<Rc<Changes>>,
@@ -68,40 +67,22 @@ pub struct Course<'a> {
     measured: Vec<Measured>,
 }
 
-/// What customers and attackers do.
-pub struct Visitors {
-    customers: tidegate_load::Scenario,
-    attackers: tidegate_load::Scenario,
-}
-
-impl Visitors {
-    /// The usual customers, and attackers who come for the front page.
-    pub fn new() -> Self {
-        let attackers = tidegate_load::Scenario::from_toml(ATTACKERS, "attackers");
-        let attackers = attackers.expect("the text above is a scenario");
-        Self { customers: crate::testbed::customers(), attackers }
-    }
-}
-
 impl<'a> Course<'a> {
     /// All runs are left.
     pub fn new(
         scenario: &'a Scenario,
         conditions: &'a Conditions,
         (policies, load): (&'a [&'static str], f64),
-        visitors: &'a Visitors,
         resources: &'a Resources,
     ) -> Self {
-        let requests_each = requests_each(&visitors.customers);
         Self {
             scenario,
             conditions,
             policies,
             load,
-            visitors,
             resources,
             changes: None,
-            probes: Probes::new(FIRST_PROBE_PER_S, PROBES, requests_each),
+            probes: probes(PROBES, &customers()),
             capacity: None,
             seconds: Vec::new(),
             measured: Vec::new(),
@@ -118,24 +99,28 @@ impl<'a> Course<'a> {
         PROBE_S.min(self.scenario.duration_s / 4.0)
     }
 
-    fn customers(&self, offered: Offered) -> Customers<'a> {
-        let (scenario, cores) = (&self.visitors.customers, &self.resources.driver);
-        Customers { scenario, offered, cores, keeps_requests: false }
+    fn visitors(&self, what: &tidegate_load::Scenario, offered: Offered) -> Customers {
+        Customers::new(what, offered, &self.resources.driver)
     }
 
     /// The scenario, whose level 1 is `per_s` sessions per second.
-    fn crowd(&self, per_s: f64, changes: Rc<Changes>) -> Crowd<'a> {
+    fn crowd(&self, per_s: f64, changes: Rc<Changes>) -> Crowd {
         let Scenario { arrivals, duration_s, attacks, .. } = self.scenario;
         let arrivals = conditions::customers(arrivals, self.load * per_s, *duration_s);
+        let attackers = attackers();
         let attacks = attacks.iter().map(|attack| {
             let until_s = attack.until_s.min(*duration_s);
             let arrivals = conditions::between(attack.load * per_s, attack.from_s, until_s);
-            let scenario = &self.visitors.attackers;
-            Customers { scenario, ..self.customers(Offered::from(arrivals)) }
+            self.visitors(&attackers, arrivals.into())
         });
         let attacks = attacks.collect();
-        Crowd { customers: self.customers(Offered::from(arrivals)), attacks, changes }
+        Crowd { customers: self.visitors(&customers(), arrivals.into()), attacks, changes }
     }
+}
+
+fn attackers() -> tidegate_load::Scenario {
+    let attackers = tidegate_load::Scenario::from_toml(ATTACKERS, "attackers");
+    attackers.expect("the text above is a scenario")
 }
 
 impl<'a> Schedule<'a> for Course<'a> {
@@ -148,16 +133,16 @@ impl<'a> Schedule<'a> for Course<'a> {
         self.seconds.clear();
         let Scenario { name, duration_s, watch_from_s, .. } = self.scenario;
         let probe_s = self.probe_s();
-        let (what, policy, times, driver): (_, _, _, Box<dyn Driver + 'a>) =
+        let (what, policy, times, driver): (_, _, _, Box<dyn Driver>) =
             match (self.probes.next_per_s(), &self.capacity) {
                 (Some(per_s), _) => {
                     let what = format!("probe-{}", PROBES.len() - self.probes.left() + 1);
-                    let driver = self.customers(Offered::at(per_s, None));
+                    let driver = self.visitors(&customers(), Offered::at(per_s, None));
                     (what, "off", times(probe_s / 2.0, probe_s), Box::new(driver))
                 }
                 (None, None) => {
                     let per_s = FULL * self.probes.capacity_per_s();
-                    let driver = self.customers(Offered::at(per_s, None));
+                    let driver = self.visitors(&customers(), Offered::at(per_s, None));
                     let what = "capacity".to_owned();
                     (what, "tide", times(probe_s, 2.0 * probe_s), Box::new(driver))
                 }
@@ -194,7 +179,7 @@ impl<'a> Schedule<'a> for Course<'a> {
         answered(record, format!("{}, {}", self.scenario.name, record.planned.settings.policy))?;
         let Some((capacity_per_s, then)) = &self.capacity else {
             let requests = figure(record, "requests_per_s") / figure(record, "server_use");
-            let per_s = requests / requests_each(&self.visitors.customers);
+            let per_s = requests / requests_each(&customers());
             self.capacity = Some((per_s, record.clone()));
             return Ok(Taken::Kept);
         };
@@ -206,10 +191,6 @@ impl<'a> Schedule<'a> for Course<'a> {
             capacity_per_s: capacity_per_s * faster,
         });
         Ok(Taken::Kept)
-    }
-
-    fn done(&self) -> (usize, usize) {
-        (self.measured.len(), self.policies.len())
     }
 
     fn left(&self) -> Duration {
@@ -257,13 +238,13 @@ impl Changes {
 }
 
 /// Customers and attackers, and what changes meanwhile.
-struct Crowd<'a> {
-    customers: Customers<'a>,
-    attacks: Vec<Customers<'a>>,
+struct Crowd {
+    customers: Customers,
+    attacks: Vec<Customers>,
     changes: Rc<Changes>,
 }
 
-impl Driver for Crowd<'_> {
+impl Driver for Crowd {
     fn drive(
         &self,
         window: Window<'_>,
@@ -273,7 +254,7 @@ impl Driver for Crowd<'_> {
         if let Some(quota) = &self.changes.quota {
             quota.add(&started.processes())?;
         }
-        let attack = |attackers: &Customers<'_>| {
+        let attack = |attackers: &Customers| {
             let mut plan = attackers.plan(&window, started)?;
             (plan.measure, plan.warm_up) = (plan.warm_up + plan.measure, Duration::ZERO);
             (plan.forged_tickets, plan.stop) = (true, window.stop.clone());
@@ -307,6 +288,6 @@ mod tests {
 
     #[test]
     fn an_attacker_sends_one_request() {
-        assert_eq!(Visitors::new().attackers.session_length().mean_requests, 1.0);
+        assert_eq!(attackers().session_length().mean_requests, 1.0);
     }
 }

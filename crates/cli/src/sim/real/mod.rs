@@ -16,7 +16,7 @@ use crate::exit::{Outcome, bad_input};
 use crate::stdout::print;
 use crate::testbed::to_the_end;
 use conditions::Conditions;
-use course::{Course, Measured, Visitors};
+use course::{Course, Measured};
 use observed::Observed;
 use tidegate_experiment::{Bench, Resources, Schedule, conduct};
 use tidegate_host::Cores;
@@ -71,9 +71,8 @@ pub fn run(
     let stop = crate::signals::stop_on_signal()?;
     let resources = Resources::whole_cores(&server, &driver)?;
     let mut bench = Bench::anew(&resources, out, &stop)?;
-    let visitors = Visitors::new();
     let course = |(scenario, conditions)| {
-        Course::new(scenario, conditions, (policies, load(scenario)), &visitors, &resources)
+        Course::new(scenario, conditions, (policies, load(scenario)), &resources)
     };
     let courses: Vec<Course> = scenarios.iter().zip(&conditions).map(course).collect();
     let left: f64 = courses.iter().map(|course| course.left().as_secs_f64()).sum();
