@@ -11,6 +11,7 @@ use tidegate_load::{
 };
 
 use super::host::HostReadings;
+use super::warm_up::WarmUp;
 use super::{Driver, Readings, Window, write};
 use crate::experiment::Settings;
 use crate::metrics::Figures;
@@ -68,6 +69,9 @@ impl Driver for Customers {
         started: &Started,
         show: &mut dyn FnMut(&Snapshot) -> ControlFlow<()>,
     ) -> Result<Readings> {
+        if started.system().warms_up() {
+            self.warm_up(&window, started, show)?;
+        }
         let plan = self.plan(&window, started)?;
         // That of the operator ends more than this run.
         let stop = plan.stop.clone();
@@ -82,10 +86,7 @@ impl Driver for Customers {
                 stop.stop();
             }
         });
-        let summary = summary.map_err(|error| match error.exit_code() {
-            2 => Error::Operator(error.to_string()),
-            _ => Error::Process(error.to_string()),
-        })?;
+        let summary = summary.map_err(|error| failed(&error))?;
         if let Some(error) = &summary.raw_error {
             return Err(Error::Machine(format!(
                 "the requests of a run cannot be written: {error}; make room and continue with --resume"
@@ -116,6 +117,33 @@ impl Customers {
     pub fn new(scenario: &Scenario, offered: Offered, cores: &Cores) -> Self {
         let (scenario, cores) = (scenario.clone(), cores.clone());
         Self { scenario, offered, cores, keeps_requests: false }
+    }
+
+    /// Customers who come before the run, until the service is warm. Then sessions begin anew, and
+    /// with them the warm-up of the run.
+    fn warm_up(
+        &self,
+        window: &Window<'_>,
+        started: &Started,
+        show: &mut dyn FnMut(&Snapshot) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let mut warm_up = WarmUp::new(window.planned.windows.warm_up_s);
+        let mut plan = self.plan(window, started)?;
+        (plan.warm_up, plan.measure) = (Duration::ZERO, Duration::from_secs_f64(warm_up.most_s()));
+        (plan.parquet, plan.csv, plan.trace) = (None, None, None);
+        let stop = plan.stop.clone();
+        let run = tidegate_load::run(plan, &mut |snapshot| {
+            if let Some(second) = &snapshot.second {
+                warm_up.push(second.response.count, second.response.mean_ms);
+            }
+            if show(snapshot).is_break() || warm_up.is_warm() || window.stop.is_stopped() {
+                stop.stop();
+            }
+        });
+        run.map_err(|error| failed(&error))?;
+        let json = serde_json::to_string(&warm_up)
+            .map_err(|error| Error::Internal(format!("cannot write a warm-up: {error}")))?;
+        write(&window.folder.join("warm-up.json"), &json)
     }
 
     /// What the load generator does in a run.
@@ -238,6 +266,14 @@ impl Customers {
             }
         }
         figures
+    }
+}
+
+/// A run that failed, by whose fault.
+fn failed(error: &tidegate_load::Error) -> Error {
+    match error.exit_code() {
+        2 => Error::Operator(error.to_string()),
+        _ => Error::Process(error.to_string()),
     }
 }
 

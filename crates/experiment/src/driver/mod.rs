@@ -2,6 +2,7 @@
 
 mod customers;
 mod host;
+mod warm_up;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

@@ -125,6 +125,11 @@ pub trait System: std::fmt::Debug + Send + Sync {
         &[]
     }
 
+    /// Whether it compiles its code while it runs, so that it is measured once it is warm.
+    fn warms_up(&self) -> bool {
+        false
+    }
+
     /// The log of its garbage collector, where it has one.
     fn gc_log(&self) -> Option<PathBuf> {
         None

@@ -27,6 +27,10 @@ impl System for Tomcat {
         Self::process(self)
     }
 
+    fn warms_up(&self) -> bool {
+        true
+    }
+
     fn gc_log(&self) -> Option<PathBuf> {
         Some(Self::gc_log(self).to_owned())
     }
@@ -39,6 +43,10 @@ impl System for Node {
 
     fn process(&self) -> &Process {
         Self::process(self)
+    }
+
+    fn warms_up(&self) -> bool {
+        true
     }
 }
 

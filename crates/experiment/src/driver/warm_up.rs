@@ -1,0 +1,93 @@
+//! When a service that compiles its code while it runs is warm: once its response times no longer
+//! fall.
+
+use serde::Serialize;
+
+/// Stretches in a row that agree.
+const AGREEING: usize = 3;
+/// Largest ratio of their mean response times.
+const WITHIN: f64 = 1.1;
+/// Longest time until then, in stated warm-ups.
+const MOST: f64 = 3.0;
+
+/// The seconds of a warm-up so far.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct WarmUp {
+    /// Length of a stretch, in seconds.
+    stretch_s: usize,
+    /// The longest that it takes, in seconds.
+    most_s: usize,
+    /// For each second the responses, and the sum of their times in milliseconds.
+    seconds: Vec<(f64, f64)>,
+}
+
+impl WarmUp {
+    /// Of a service whose warm-up is stated to take so long: as long as all stretches that agree.
+    pub(super) fn new(stated_s: f64) -> Self {
+        let stretch_s = ((stated_s / AGREEING as f64).round() as usize).max(1);
+        let most_s = ((MOST * stated_s).ceil() as usize).max(AGREEING * stretch_s);
+        Self { stretch_s, most_s, seconds: Vec::new() }
+    }
+
+    /// The longest that it takes, in seconds.
+    pub(super) fn most_s(&self) -> f64 {
+        self.most_s as f64
+    }
+
+    /// Adds a second with so many responses of this mean.
+    pub(super) fn push(&mut self, responses: u64, mean_ms: f64) {
+        let responses = responses as f64;
+        self.seconds.push((responses, responses * mean_ms));
+    }
+
+    /// Whether the mean response times of the last stretches agree.
+    pub(super) fn is_warm(&self) -> bool {
+        let Some(from) = self.seconds.len().checked_sub(AGREEING * self.stretch_s) else {
+            return false;
+        };
+        let mean = |stretch: &[(f64, f64)]| {
+            let sum = |of: fn(&(f64, f64)) -> f64| stretch.iter().map(of).sum::<f64>();
+            sum(|second| second.1) / sum(|second| second.0)
+        };
+        let means: Vec<f64> = self.seconds[from..].chunks(self.stretch_s).map(mean).collect();
+        let most = means.iter().copied().fold(0.0, f64::max);
+        // A stretch without a response has no mean, and agrees with none.
+        means.iter().all(|mean| *mean * WITHIN >= most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The second after which a warm-up ends, and whether the service is warm then.
+    fn ends(stated_s: f64, mean_ms: impl Fn(usize) -> (u64, f64)) -> (usize, bool) {
+        let mut warm_up = WarmUp::new(stated_s);
+        for second in 1.. {
+            let (responses, mean_ms) = mean_ms(second);
+            warm_up.push(responses, mean_ms);
+            if warm_up.is_warm() || second as f64 >= warm_up.most_s() {
+                return (second, warm_up.is_warm());
+            }
+        }
+        unreachable!("it has a bound")
+    }
+
+    #[test]
+    fn a_service_is_warm_once_three_stretches_agree() {
+        assert_eq!(ends(6.0, |_| (10, 5.0)), (6, true), "a warm one takes the stated time");
+        // Stretches of 2 s: the third that is slower than the others by less than a tenth.
+        assert_eq!(ends(6.0, |second| (10, if second <= 4 { 50.0 } else { 5.0 })), (10, true));
+        assert_eq!(ends(6.0, |second| (10, 200.0 / second as f64)), (18, false));
+        assert_eq!(ends(6.0, |second| (10, 5.0 + 0.04 * second as f64)), (6, true));
+    }
+
+    #[test]
+    fn stretches_are_weighed_by_their_responses_and_none_agrees_without_one() {
+        // 99 of 5 ms and one of 100 ms in each stretch of 2 s: 5.95 ms.
+        let rare = |second: usize| if second % 2 == 0 { (1, 100.0) } else { (99, 5.0) };
+        assert_eq!(ends(6.0, rare), (6, true));
+        assert_eq!(ends(6.0, |_| (0, 0.0)), (18, false));
+        assert_eq!(ends(0.1, |_| (1, 1.0)), (3, true), "stretches of a second at least");
+    }
+}
