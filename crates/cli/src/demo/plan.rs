@@ -71,25 +71,14 @@ impl Plan {
     }
 
     fn of(quick: bool, seed: u64, (server_cores, driver_cores): (Cores, Cores)) -> Self {
-        let seconds = Duration::from_secs;
-        let times = if quick {
-            Times {
-                probe: seconds(2),
-                ramp_step: seconds(3),
-                warm_up: seconds(4),
-                window: seconds(6),
-                baseline_warm_up: seconds(3),
-                baseline_window: seconds(3),
-            }
-        } else {
-            Times {
-                probe: seconds(3),
-                ramp_step: seconds(3),
-                warm_up: seconds(4),
-                window: seconds(6),
-                baseline_warm_up: seconds(4),
-                baseline_window: seconds(5),
-            }
+        let seconds = |quick_s, whole_s| Duration::from_secs(if quick { quick_s } else { whole_s });
+        let times = Times {
+            probe: seconds(2, 3),
+            ramp_step: seconds(3, 3),
+            warm_up: seconds(4, 4),
+            window: seconds(6, 6),
+            baseline_warm_up: seconds(3, 4),
+            baseline_window: seconds(3, 5),
         };
         Self {
             scenario: testbed::customers(),
@@ -159,10 +148,9 @@ impl Plan {
     /// Windows that fit into [`LONGEST`] beyond the planned ones: a noisy machine needs more.
     pub fn spare_windows(&self) -> usize {
         let left = LONGEST.saturating_sub(self.length()).as_secs_f64();
-        let times = &self.times;
-        let baseline = times.baseline_warm_up + times.baseline_window;
-        let each = (times.warm_up + times.window + baseline).as_secs_f64();
-        if self.quick { QUICK_SPARE } else { (left / each) as usize }
+        let window = Step::Window { policy: ASSESSED, multiple: 4.0 };
+        let each = self.lasts(&window) + self.lasts(&Step::Baseline { again: false });
+        if self.quick { QUICK_SPARE } else { (left / each.as_secs_f64()) as usize }
     }
 
     /// Mean requests of a session.

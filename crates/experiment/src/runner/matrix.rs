@@ -172,34 +172,29 @@ impl<'a> Matrix<'a> {
             return Ok(Stage::Runs(self.missing(block), None));
         };
         let off = Settings { policy: "off".into(), ..settings.clone() };
-        let requests = requests_each(self.scenario(&off)?);
-        Ok(match self.known(&off.capacity_key(), requests) {
-            Some(capacity) => Stage::Baseline(off, capacity, 0),
-            None => {
-                let first_per_s = FIRST_PER_S * self.resources.grant(&off).cpus;
-                Stage::Probes(off, Probes::new(first_per_s, SHARES, requests))
-            }
-        })
+        if let Some(capacity) = self.known(&off) {
+            return Ok(Stage::Baseline(off, capacity, 0));
+        }
+        let first_per_s = FIRST_PER_S * self.resources.grant(&off).cpus;
+        let probes = Probes::new(first_per_s, SHARES, requests_each(self.scenario(&off)?));
+        Ok(Stage::Probes(off, probes))
     }
 
-    /// A capacity that needs no probe.
-    fn known(&self, key: &str, requests_each: f64) -> Option<f64> {
-        let earlier = || self.earlier(key).and_then(|record| carried(record, requests_each));
-        self.capacities.get(key).copied().or_else(earlier)
+    /// A capacity that needs no probe, in sessions per second.
+    pub(super) fn known(&self, settings: &Settings) -> Option<f64> {
+        let key = settings.capacity_key();
+        let requests = requests_each(self.scenario(settings).ok()?);
+        let earlier = || carried(self.earlier(&key)?, requests);
+        self.capacities.get(&key).copied().or_else(earlier)
     }
 
     /// The last window of this or an earlier process that tells a capacity.
-    pub(super) fn earlier(&self, key: &str) -> Option<&Record> {
+    fn earlier(&self, key: &str) -> Option<&Record> {
         let all = self.complete.values().filter(|record| {
             record.planned.kind != Kind::Run && record.planned.settings.capacity_key() == key
         });
         all.filter(|record| is_carried(record))
             .max_by_key(|record| record.provenance.started_unix_s)
-    }
-
-    /// Whether a capacity needs no probe.
-    pub(super) fn is_estimated(&self, key: &str) -> bool {
-        self.capacities.contains_key(key) || self.earlier(key).is_some()
     }
 
     /// The times of a probe.

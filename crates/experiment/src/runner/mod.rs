@@ -7,7 +7,7 @@ mod probes;
 mod time;
 mod traces;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -132,34 +132,32 @@ fn scenarios(
     combinations: &[Combination],
     texts: &BTreeMap<String, String>,
 ) -> Result<BTreeMap<String, Scenario>> {
-    let mut scenarios = BTreeMap::new();
-    for name in combinations.iter().map(|one| &one.settings.scenario) {
-        if scenarios.contains_key(name) {
-            continue;
-        }
+    let read = |name: &String| {
         let scenario = match texts.get(name) {
             Some(text) => Scenario::from_toml(text, name)
                 .map_err(|mistakes| Error::Operator(mistakes.to_string()))?,
             None => Scenario::built_in(name)
                 .ok_or_else(|| Error::Internal(format!("no scenario {name}")))?,
         };
-        scenarios.insert(name.clone(), scenario);
-    }
-    Ok(scenarios)
+        Ok((name.clone(), scenario))
+    };
+    names(combinations).map(read).collect()
 }
 
 /// The texts of scenarios that do not come with the program, by name.
 fn scenario_texts(combinations: &[Combination]) -> Result<BTreeMap<String, String>> {
-    let mut texts = BTreeMap::new();
-    for name in combinations.iter().map(|one| &one.settings.scenario) {
-        if !texts.contains_key(name) && Scenario::built_in_text(name).is_none() {
-            let text = tidegate_config::read_text(Path::new(name), LARGEST).map_err(|error| {
-                Error::Operator(format!("{name}: {error}; name a scenario that can be read"))
-            })?;
-            texts.insert(name.clone(), text);
-        }
-    }
-    Ok(texts)
+    let read = |name: &String| {
+        let text = tidegate_config::read_text(Path::new(name), LARGEST).map_err(|error| {
+            Error::Operator(format!("{name}: {error}; name a scenario that can be read"))
+        })?;
+        Ok((name.clone(), text))
+    };
+    names(combinations).filter(|name| Scenario::built_in_text(name).is_none()).map(read).collect()
+}
+
+/// The scenarios of these combinations, each once.
+fn names(combinations: &[Combination]) -> impl Iterator<Item = &String> {
+    combinations.iter().map(|one| &one.settings.scenario).collect::<BTreeSet<_>>().into_iter()
 }
 
 /// The same error with the run in which it happened.

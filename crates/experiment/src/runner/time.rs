@@ -67,8 +67,7 @@ impl Matrix<'_> {
                 rest.add(1.0, &self.windows_of(index));
             }
             let Some(settings) = self.first_load(block) else { continue };
-            let key = settings.capacity_key();
-            let is_new = estimated.insert(key.clone());
+            let is_new = estimated.insert(settings.capacity_key());
             let now = if number == 0 { &self.stage } else { &Stage::Begin };
             match now {
                 Stage::Runs(..) => continue,
@@ -76,7 +75,7 @@ impl Matrix<'_> {
                     let done = (SHARES.len() - now.left()) as f64;
                     rest.add((probes - done).max(1.0), &self.probe_windows(settings));
                 }
-                Stage::Begin if is_new && !self.is_estimated(&key) => {
+                Stage::Begin if is_new && self.known(settings).is_none() => {
                     rest.add(probes, &self.probe_windows(settings));
                 }
                 Stage::Begin | Stage::Baseline(..) => {}
