@@ -72,10 +72,31 @@ pub fn answered(record: &Record, what: impl std::fmt::Display) -> Result<()> {
 }
 
 /// # Errors
-/// The run failed, or the operator stopped it.
+/// A run failed, or the operator stopped it.
 pub fn to_the_end(result: Result<()>, stop: &Stop) -> anyhow::Result<()> {
     if stop.is_stopped() {
         anyhow::bail!("stopped before the end; no results are written");
     }
-    Ok(result?)
+    // A study alone can be continued.
+    let remedy = |text: String| text.replace(" and continue with --resume", " and run it again");
+    Ok(result.map_err(|error| match error {
+        Error::Machine(text) => Error::Machine(remedy(text)),
+        other => other,
+    })?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_continued_is_run_again() {
+        let full = "cannot write a: disk full; make room and continue with --resume";
+        let full = || Err(Error::Machine(full.into()));
+        let error = to_the_end(full(), &Stop::default()).unwrap_err().to_string();
+        assert_eq!(error, "cannot write a: disk full; make room and run it again");
+        let stop = Stop::default();
+        stop.stop();
+        assert!(to_the_end(full(), &stop).unwrap_err().to_string().contains("stopped before"));
+    }
 }

@@ -17,7 +17,7 @@ use std::time::Instant;
 use anyhow::Context;
 
 use crate::exit::Outcome;
-use crate::testbed::to_the_end;
+use crate::testbed::{settings, to_the_end};
 use course::Course;
 use plan::Plan;
 use summary::{Setting, Summary};
@@ -60,8 +60,10 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let stop = crate::signals::stop_on_signal()?;
 
     let resources = Resources::whole_cores(&plan.server_cores, &plan.driver_cores)?;
-    let mut bench = Bench::anew(&resources, out, &stop)?.keeping_systems();
     println!("{}", plan.introduction());
+    let mut bench = Bench::anew(&resources, out, &stop)?.keeping_systems();
+    // That shows its progress, which the live screen would hide.
+    bench.prepare(&settings("off", &plan.server_cores))?;
     let mut course = Course::new(&plan, &resources, View::open(args.plain));
     to_the_end(conduct(&mut course, &mut bench, &mut |_| ()), &stop)?;
     let mut summary = course.finish();

@@ -11,13 +11,14 @@ use tidegate_load::{Snapshot, Stop};
 
 use super::traces;
 use crate::driver::{Window, write};
+use crate::experiment::Settings;
 use crate::folder::{RUNS, STATE};
 use crate::metrics::Figures;
 use crate::record::{self, Open, Record};
 use crate::resources::Resources;
 use crate::schedule::Run;
 use crate::summary::FORMAT;
-use crate::system::{Started, Workshop};
+use crate::system::{Started, Workshop, prepare};
 use crate::{Error, Result};
 
 /// What all runs share.
@@ -70,7 +71,9 @@ impl<'a> Bench<'a> {
             let out = out.display();
             return Err(Error::Operator(format!("--out {out}: holds a study; give another --out")));
         }
-        let _ = std::fs::remove_dir_all(out.join(RUNS));
+        for id in record::read_all(out).into_keys() {
+            let _ = std::fs::remove_dir_all(out.join(RUNS).join(id));
+        }
         Self::open(resources, out, Path::new(""), stop)
     }
 
@@ -80,6 +83,14 @@ impl<'a> Bench<'a> {
     #[must_use]
     pub fn keeping_systems(self) -> Self {
         Self { keeps: true, ..self }
+    }
+
+    /// Makes what a system needs before it starts, such as a database, if it is not there.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn prepare(&self, settings: &Settings) -> Result<()> {
+        prepare(settings, &self.workshop)
     }
 
     /// The system that was kept.

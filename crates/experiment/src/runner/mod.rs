@@ -22,7 +22,7 @@ use crate::record::{self, Record};
 use crate::resources::Resources;
 use crate::schedule::{Schedule, Taken};
 use crate::state::State;
-use crate::system::{check_policies, prepare};
+use crate::system::check_policies;
 use crate::{Error, Result};
 pub use bench::Bench;
 use matrix::Matrix;
@@ -83,7 +83,7 @@ pub fn run(
     let mut bench = Bench::open(&resources, &options.out, &experiment.folder, stop)?;
     resources.notes.iter().for_each(|note| show(Event::Note(note)));
     check_policies(&combinations, &bench.workshop, &options.out.join("shared"))?;
-    combinations.iter().try_for_each(|one| prepare(&one.settings, &bench.workshop))?;
+    combinations.iter().try_for_each(|one| bench.prepare(&one.settings))?;
     let scenarios = scenarios(&combinations, &state.scenarios)?;
     let complete = record::read_all(&options.out);
     let mut matrix =

@@ -130,13 +130,13 @@ pub fn run(
 ) -> anyhow::Result<Vec<Course>> {
     let stop = crate::signals::stop_on_signal()?;
     let resources = Resources::whole_cores(&server, &driver)?;
-    let mut bench = Bench::anew(&resources, out, &stop)?;
     let costs: Vec<Costs> = courses.iter().map(|course| Costs::new(course, &resources)).collect();
     let seconds: f64 = costs.iter().map(|costs| costs.left().as_secs_f64()).sum();
     println!(
         "Site and gate on processor {server}, customers on processor {driver}. About {:.0} minutes.\n",
         (seconds / 60.0).ceil()
     );
+    let mut bench = Bench::anew(&resources, out, &stop)?;
     let mut replayed = Vec::new();
     for mut costs in costs {
         to_the_end(conduct(&mut costs, &mut bench, &mut |_| ()), &stop)?;

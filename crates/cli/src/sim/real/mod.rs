@@ -70,7 +70,6 @@ pub fn run(
     make(out)?;
     let stop = crate::signals::stop_on_signal()?;
     let resources = Resources::whole_cores(&server, &driver)?;
-    let mut bench = Bench::anew(&resources, out, &stop)?;
     let course = |(scenario, conditions)| {
         Course::new(scenario, conditions, (policies, load(scenario)), &resources)
     };
@@ -80,6 +79,7 @@ pub fn run(
         "Site and gate on processor {server}, customers on processor {driver}. About {:.0} minutes.\n",
         (left / 60.0).ceil()
     ))?;
+    let mut bench = Bench::anew(&resources, out, &stop)?;
     let mut comparisons = Vec::new();
     for (scenario, mut course) in scenarios.iter().zip(courses) {
         print(format!("\n{}: {}\n", scenario.name, scenario.about))?;
