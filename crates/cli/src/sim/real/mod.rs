@@ -2,9 +2,9 @@
 //! the simulated ones.
 
 mod conditions;
-mod course;
 mod observed;
 mod page;
+mod runs;
 mod table;
 
 use std::path::Path;
@@ -16,8 +16,8 @@ use crate::exit::{Outcome, bad_input};
 use crate::stdout::print;
 use crate::testbed::to_the_end;
 use conditions::Conditions;
-use course::{Course, Measured};
 use observed::Observed;
+use runs::{GateRuns, Measured};
 use tidegate_experiment::{Bench, Resources, Schedule, conduct};
 use tidegate_host::Cores;
 
@@ -70,21 +70,21 @@ pub fn run(
     make(out)?;
     let stop = crate::signals::stop_on_signal()?;
     let resources = Resources::whole_cores(&server, &driver)?;
-    let course = |(scenario, conditions)| {
-        Course::new(scenario, conditions, (policies, load(scenario)), &resources)
+    let runs = |(scenario, conditions)| {
+        GateRuns::new(scenario, conditions, (policies, load(scenario)), &resources)
     };
-    let courses: Vec<Course> = scenarios.iter().zip(&conditions).map(course).collect();
-    let left: f64 = courses.iter().map(|course| course.left().as_secs_f64()).sum();
+    let all: Vec<GateRuns> = scenarios.iter().zip(&conditions).map(runs).collect();
+    let left: f64 = all.iter().map(|runs| runs.left().as_secs_f64()).sum();
     print(format!(
         "Site and gate on processor {server}, customers on processor {driver}. About {:.0} minutes.\n",
         (left / 60.0).ceil()
     ))?;
     let mut bench = Bench::anew(&resources, out, &stop)?;
     let mut comparisons = Vec::new();
-    for (scenario, mut course) in scenarios.iter().zip(courses) {
+    for (scenario, mut runs) in scenarios.iter().zip(all) {
         print(format!("\n{}: {}\n", scenario.name, scenario.about))?;
-        to_the_end(conduct(&mut course, &mut bench, &mut |_| ()), &stop)?;
-        let comparison = compare(course.finish(), scenario, seeds);
+        to_the_end(conduct(&mut runs, &mut bench, &mut |_| ()), &stop)?;
+        let comparison = compare(runs.finish(), scenario, seeds);
         print(table::text(&comparison))?;
         comparisons.push(comparison);
     }

@@ -51,7 +51,7 @@ pub struct Measured {
 }
 
 /// The runs of one scenario.
-pub struct Course<'a> {
+pub struct GateRuns<'a> {
     scenario: &'a Scenario,
     conditions: &'a Conditions,
     policies: &'a [&'static str],
@@ -67,7 +67,7 @@ pub struct Course<'a> {
     measured: Vec<Measured>,
 }
 
-impl<'a> Course<'a> {
+impl<'a> GateRuns<'a> {
     /// All runs are left.
     pub fn new(
         scenario: &'a Scenario,
@@ -123,7 +123,7 @@ fn attackers() -> tidegate_load::Scenario {
     attackers.expect("the text above is a scenario")
 }
 
-impl<'a> Schedule<'a> for Course<'a> {
+impl<'a> Schedule<'a> for GateRuns<'a> {
     fn next(&mut self) -> Result<Option<Run<'a>>> {
         let changes = match &self.changes {
             Some(changes) => changes.clone(),
