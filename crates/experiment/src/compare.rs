@@ -6,9 +6,9 @@ use std::path::Path;
 use serde::Serialize;
 use tidegate_stats::{Difference, Estimate, Interval, holm, mean};
 
-use crate::analysis::tables::of_points;
+use crate::analysis::tables::compared;
 use crate::analysis::{Run, runs};
-use crate::experiment::{Experiment, Levels};
+use crate::experiment::{Experiment, Levels, Windows};
 use crate::folder::{LARGEST, STATE, SUMMARY};
 use crate::metrics::Figures;
 use crate::record::{Record, read_all};
@@ -99,7 +99,7 @@ impl Comparison {
 }
 
 /// The fault that two folders hold different studies.
-pub fn different((first, a): (&Path, &str), (second, b): (&Path, &str)) -> Error {
+fn different((first, a): (&Path, &str), (second, b): (&Path, &str)) -> Error {
     Error::Operator(format!(
         "{} holds the study {a} and {} the study {b}; compare two runs of the same study",
         first.display(),
@@ -109,7 +109,7 @@ pub fn different((first, a): (&Path, &str), (second, b): (&Path, &str)) -> Error
 
 /// # Errors
 /// The folder has the result of a study that keeps nothing else to compare.
-pub fn can_be_compared(folder: &Path) -> Result<()> {
+fn can_be_compared(folder: &Path) -> Result<()> {
     let read = |name: &str| tidegate_config::read_text(&folder.join(name), LARGEST);
     let (Ok(summary), Err(_)) = (read(SUMMARY), read(STATE)) else { return Ok(()) };
     let summary: serde_json::Value = serde_json::from_str(&summary).unwrap_or_default();
@@ -121,7 +121,7 @@ pub fn can_be_compared(folder: &Path) -> Result<()> {
 }
 
 /// The commits of the program, each once.
-pub fn commits(mut commits: Vec<String>) -> String {
+fn commits(mut commits: Vec<String>) -> String {
     commits.sort_unstable();
     commits.dedup();
     commits.join(", ")
@@ -129,6 +129,7 @@ pub fn commits(mut commits: Vec<String>) -> String {
 
 /// What differs between the states of two folders.
 fn settings(a: &State, b: &State) -> Vec<Setting> {
+    let requests = |windows: &Windows| windows.requests.unwrap_or_default().to_string();
     let (windows_a, windows_b) = (a.experiment.windows(a.quick), b.experiment.windows(b.quick));
     let all = [
         ("version", a.version.clone(), b.version.clone()),
@@ -147,6 +148,7 @@ fn settings(a: &State, b: &State) -> Vec<Setting> {
         ),
         ("measured, s", windows_a.measured_s.to_string(), windows_b.measured_s.to_string()),
         ("rounds", windows_a.repetitions.to_string(), windows_b.repetitions.to_string()),
+        ("requests", requests(&windows_a), requests(&windows_b)),
     ];
     let mut differ = differing(all);
     let json = |state: &State| serde_json::to_value(&state.experiment.base).unwrap_or_default();
@@ -196,9 +198,7 @@ fn differing_levels(a: &Experiment, b: &Experiment) -> Vec<Setting> {
 }
 
 /// Those of these settings that differ.
-pub fn differing(
-    settings: impl IntoIterator<Item = (&'static str, String, String)>,
-) -> Vec<Setting> {
+fn differing(settings: impl IntoIterator<Item = (&'static str, String, String)>) -> Vec<Setting> {
     let differ = settings.into_iter().filter(|(_, first, second)| first != second);
     differ.map(|(what, first, second)| Setting { what: what.into(), first, second }).collect()
 }
@@ -206,23 +206,15 @@ pub fn differing(
 /// Compares the runs of two studies.
 fn compare(experiment: &Experiment, first: &[Run], second: &[Run]) -> Comparison {
     let words = |levels: &Levels| words(experiment, levels);
-    compare_groups(&by_levels(first), &by_levels(second), words, of_points(experiment))
-}
-
-/// Compares the figures of the runs of each combination.
-pub fn compare_groups<K: Ord>(
-    a: &BTreeMap<K, Vec<Figures>>,
-    b: &BTreeMap<K, Vec<Figures>>,
-    words: impl Fn(&K) -> String,
-    metrics: &[&str],
-) -> Comparison {
-    let only = |of: &BTreeMap<K, Vec<Figures>>, other: &BTreeMap<K, Vec<Figures>>| {
-        of.keys().filter(|key| !other.contains_key(*key)).map(&words).collect()
+    let (a, b) = (&by_levels(first), &by_levels(second));
+    let only = |of: &BTreeMap<Levels, Vec<Figures>>, other: &BTreeMap<Levels, Vec<Figures>>| {
+        of.keys().filter(|key| !other.contains_key(*key)).map(words).collect()
     };
+    let metrics = compared(experiment);
     let mut rows = Vec::new();
     for (key, runs) in a {
         let Some(others) = b.get(key) else { continue };
-        for metric in metrics {
+        for metric in &metrics {
             rows.extend(row(words(key), metric, runs, others));
         }
     }

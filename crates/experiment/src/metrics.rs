@@ -1,26 +1,48 @@
-//! The figures of a run, as columns of `results.parquet`.
+//! The figures of a run, as columns of `results.parquet`. Each driver has its own.
 
+pub mod messages;
+
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// Figures of a run by name.
 pub type Figures = BTreeMap<String, f64>;
 
 /// A figure of a run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Metric {
     /// Its name, with the unit.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// The unit on an axis.
     pub unit: &'static str,
+    /// What it is.
+    pub meaning: Cow<'static, str>,
+}
+
+/// Values over the position in a series of a run, such as the time of its first requests.
+#[derive(Clone, Copy, Debug)]
+pub struct Course {
+    /// Its name.
+    pub name: &'static str,
+    /// What the position is, for an axis.
+    pub x: &'static str,
+    /// The unit of the values.
+    pub unit: &'static str,
+    /// Whether positions are bytes, on a logarithmic axis.
+    pub by_bytes: bool,
     /// What it is.
     pub meaning: &'static str,
 }
 
 const fn metric(name: &'static str, unit: &'static str, meaning: &'static str) -> Metric {
-    Metric { name, unit, meaning }
+    Metric { name: Cow::Borrowed(name), unit, meaning: Cow::Borrowed(meaning) }
 }
 
-/// Every figure of a run.
+static ALL: LazyLock<Vec<Metric>> =
+    LazyLock::new(|| METRICS.iter().chain(messages::all()).cloned().collect());
+
+/// Every figure of a run that customers of the load generator come to.
 pub const METRICS: &[Metric] = &[
     metric("offered_per_s", "sessions/s", "sessions that arrived, per second"),
     metric("admitted_per_s", "sessions/s", "sessions whose first handshake completed, per second"),
@@ -97,12 +119,30 @@ pub const METRICS: &[Metric] = &[
     metric("machine_speed", "", "speed of the machine, 1 is its median in this study"),
 ];
 
+/// Every figure, of all drivers.
+pub fn all() -> &'static [Metric] {
+    &ALL
+}
+
+/// The figures of the runs of a site.
+pub fn of_site(site: &str) -> &'static [Metric] {
+    if site == messages::SITE { messages::all() } else { METRICS }
+}
+
 /// A figure by name.
 pub fn of(name: &str) -> Option<&'static Metric> {
-    METRICS.iter().find(|metric| metric.name == name)
+    ALL.iter().find(|metric| metric.name == name)
+}
+
+/// The courses of all drivers.
+pub const COURSES: &[Course] = &messages::COURSES;
+
+/// A course by name.
+pub fn course(name: &str) -> Option<&'static Course> {
+    COURSES.iter().find(|course| course.name == name)
 }
 
 /// The names of all figures.
 pub fn names() -> Vec<&'static str> {
-    METRICS.iter().map(|metric| metric.name).collect()
+    ALL.iter().map(|metric| &*metric.name).collect()
 }

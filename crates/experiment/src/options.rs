@@ -19,4 +19,6 @@ pub struct Options {
     pub server_cores: Option<Cores>,
     /// Cores of the customers.
     pub driver_cores: Option<Cores>,
+    /// Leave out message services on Java.
+    pub without_java: bool,
 }

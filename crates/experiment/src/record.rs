@@ -101,6 +101,9 @@ pub struct Record {
     /// Mean milliseconds of the phases of requests and connections, by observer and phase:
     /// `customer.first_byte`. Traces add `gate.` and `request.`, the places of a request.
     pub phases: BTreeMap<String, f64>,
+    /// Values over the position in a series, by the name of the course.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub courses: BTreeMap<String, Vec<(f64, f64)>>,
     /// Why the figures are not those of the server; empty if they are.
     pub driver_saturated: Vec<String>,
     /// Every second, warm-up included.
@@ -240,6 +243,7 @@ pub(crate) mod tests {
                     measured_s: 2.0,
                     repetitions: 2,
                     warm_up_per_customer_s: 0.0,
+                    requests: None,
                 },
                 seed: 1,
                 cores: "0".into(),
@@ -254,6 +258,7 @@ pub(crate) mod tests {
             pulse_cost_s: None,
             figures: figures.iter().map(|(name, value)| ((*name).into(), *value)).collect(),
             phases: BTreeMap::new(),
+            courses: BTreeMap::new(),
             driver_saturated: Vec::new(),
             seconds: Vec::new(),
         }

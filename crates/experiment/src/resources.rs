@@ -45,6 +45,9 @@ impl Resources {
         combinations: &mut Vec<Combination>,
         make_quota: impl FnOnce() -> Result<Quota>,
     ) -> Result<Self> {
+        if combinations.iter().all(|one| one.settings.shared_processors) {
+            return Self::shared((server, driver));
+        }
         let most = most(combinations);
         let (server, driver) = cores((server, driver), most)?;
         let have = server.list().len();
@@ -116,8 +119,21 @@ impl Resources {
         Self::find(given, &mut Vec::new(), Quota::new)
     }
 
+    /// All processors for both, or those that are given.
+    fn shared((server, driver): (&Option<Cores>, &Option<Cores>)) -> Result<Self> {
+        let all = Cores::of_this_thread()
+            .map_err(|error| Error::Machine(format!("cannot read the affinity: {error}")))?;
+        let of = |given: &Option<Cores>| given.clone().unwrap_or_else(|| all.clone());
+        let (server, driver) = (of(server), of(driver));
+        Ok(Self { server, driver, share: 1.0, quota: None, notes: Vec::new() })
+    }
+
     /// The processors of a run with these settings.
     pub fn grant(&self, settings: &Settings) -> Grant {
+        if settings.shared_processors {
+            let cpus = self.server.list().len() as f64;
+            return Grant { cores: self.server.clone(), cpus };
+        }
         let share = settings.processor_share.unwrap_or(self.share);
         let cpus = f64::from(settings.processors) * share;
         let count = ((cpus - 1e-9).ceil() as usize).clamp(1, self.server.list().len());

@@ -88,6 +88,7 @@ pub trait Schedule<'a> {
         (0, 0)
     }
 
-    /// About the time that is left, the run that was given last included.
-    fn left(&self) -> Duration;
+    /// About the time that is left, the run that was given last included; none where only a
+    /// complete run would tell it.
+    fn left(&self) -> Option<Duration>;
 }

@@ -71,9 +71,6 @@ impl State {
     pub fn claim(&self, out: &Path, resume: bool) -> Result<()> {
         // Claims and figures may be others than before: they are written anew.
         let folder = Folder::claim(out, resume, self, |text| {
-            if let Some(other) = of_other_method(text) {
-                return Some(format!("holds the study {other}; give another --out"));
-            }
             let remedy = "give the same file and flags, or another --out to start anew";
             self.difference(text).map(|difference| format!("{difference}; {remedy}"))
         });
@@ -119,6 +116,10 @@ impl State {
             ),
             (other.scenarios != self.scenarios, "was run with another text of a scenario file"),
             (other.machine != self.machine, "was measured on another machine"),
+            (
+                volume(&other.experiment) != volume(&own),
+                "was run with other --rounds or --requests, or by another version of the experiment's file",
+            ),
             (other.experiment != own, "is of another version of the experiment's file"),
         ];
         differs.into_iter().find(|(differs, _)| *differs).map(|(_, text)| text.to_owned())
@@ -133,11 +134,6 @@ impl State {
         let operator = |text: String| Error::Operator(format!("{}: {text}", file.display()));
         let text = tidegate_config::read_text(&file, LARGEST)
             .map_err(|error| operator(format!("{error}; give the folder of a study")))?;
-        if let Some(other) = of_other_method(&text) {
-            return Err(operator(format!(
-                "holds the study {other}; give the folder of an experiment"
-            )));
-        }
         let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| {
             operator(format!("is damaged ({error}); run the study anew into another folder"))
         })?;
@@ -152,17 +148,16 @@ impl State {
     }
 }
 
-/// The study of a folder that is no experiment's: such a state names it.
-fn of_other_method(text: &str) -> Option<String> {
-    let value: serde_json::Value = serde_json::from_str(text).ok()?;
-    value["study"].as_str().map(str::to_owned)
+/// Rounds and requests of a full and of a quick run.
+fn volume(experiment: &Experiment) -> [(u32, Option<u32>); 2] {
+    [experiment.windows, experiment.quick].map(|it| (it.repetitions, it.requests))
 }
 
 /// Checks that this program can read a folder by the `format` of its state.
 ///
 /// # Errors
 /// [`Error::Operator`]: it cannot.
-pub fn check_format(file: &Path, state: &serde_json::Value) -> Result<()> {
+fn check_format(file: &Path, state: &serde_json::Value) -> Result<()> {
     let (format, version) = (&state["format"], state["version"].as_str().unwrap_or("unknown"));
     if *format == FORMAT {
         return Ok(());
@@ -256,13 +251,16 @@ mod tests {
     }
 
     #[test]
-    fn the_folder_of_a_study_with_a_method_of_its_own_is_not_touched() {
+    fn a_folder_whose_state_has_no_experiment_is_not_touched() {
         let out = tempfile::tempdir().unwrap();
-        std::fs::write(out.path().join(STATE), "{\"study\": \"messages\"}").unwrap();
+        let text = format!("{{\"study\": \"messages\", \"format\": {FORMAT}, \"version\": \"1\"}}");
+        std::fs::write(out.path().join(STATE), &text).unwrap();
         for resume in [false, true] {
-            assert!(error(&state(), out.path(), resume).contains("holds the study messages"));
+            assert!(error(&state(), out.path(), resume).contains("cannot be read"));
         }
-        assert!(State::of(out.path()).unwrap_err().to_string().contains("the study messages"));
+        let error = State::of(out.path()).unwrap_err().to_string();
+        assert!(error.contains("is of another version of the program"), "{error}");
+        assert_eq!(std::fs::read_to_string(out.path().join(STATE)).unwrap(), text);
     }
 
     #[test]

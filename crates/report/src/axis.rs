@@ -18,6 +18,8 @@ pub(crate) struct Axis {
     pub(crate) height: f64,
     pub(crate) right: f64,
     x_max: f64,
+    /// Lower end of a logarithmic x axis.
+    x_min: Option<f64>,
     y_min: f64,
     y_max: f64,
     pub(crate) y_ticks: Vec<f64>,
@@ -31,10 +33,12 @@ impl Axis {
         };
         let highest = ys().chain(chart.reference.map(|r| r.0)).fold(0.0, f64::max).max(1e-9);
         // A point beyond the last tick belongs into the frame as well.
-        let xs = chart.lines.iter().flat_map(|line| line.points.iter().map(|point| point.0));
+        let xs = || chart.lines.iter().flat_map(|line| line.points.iter().map(|point| point.0));
+        let lowest = xs().filter(|x| *x > 0.0).fold(f64::INFINITY, f64::min);
+        let x_min = (chart.x_scale == Scale::Log && lowest.is_finite()).then_some(lowest);
         let x_max = chart
             .x_max
-            .unwrap_or_else(|| xs.chain(chart.x_ticks.iter().copied()).fold(0.0, f64::max));
+            .unwrap_or_else(|| xs().chain(chart.x_ticks.iter().copied()).fold(0.0, f64::max));
         let (y_min, y_max, y_ticks) = match chart.scale {
             Scale::Linear => {
                 let step = round_step(chart.y_max.unwrap_or(highest * 1.08) / 5.0);
@@ -55,7 +59,7 @@ impl Axis {
             Size::Wide => RIGHT.max(14.0 + BOLD * letters as f64),
             Size::Narrow => NO_NAMES,
         };
-        Self { width, height, right, x_max, y_min, y_max, y_ticks, scale: chart.scale }
+        Self { width, height, right, x_max, x_min, y_min, y_max, y_ticks, scale: chart.scale }
     }
 
     /// The right and the lower edge of the frame.
@@ -65,7 +69,11 @@ impl Axis {
 
     pub(crate) fn x(&self, x: f64) -> f64 {
         let (right, _) = self.edges();
-        LEFT + x / self.x_max.max(1e-9) * (right - LEFT)
+        let share = match self.x_min {
+            Some(min) => (x.max(min) / min).ln() / (self.x_max / min).ln().max(1e-9),
+            None => x / self.x_max.max(1e-9),
+        };
+        LEFT + share * (right - LEFT)
     }
 
     pub(crate) fn y(&self, y: f64) -> f64 {

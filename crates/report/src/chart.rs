@@ -13,7 +13,7 @@ pub struct Line {
     pub points: Vec<(f64, f64)>,
 }
 
-/// The scale of the y axis.
+/// The scale of an axis.
 #[derive(Clone, Copy, Default, PartialEq)]
 pub enum Scale {
     /// From zero.
@@ -45,6 +45,8 @@ pub struct Chart<'a> {
     pub x_tick: Option<fn(f64) -> String>,
     /// Upper end of the x axis, which begins at 0; `None`: the largest tick.
     pub x_max: Option<f64>,
+    /// Scale of the x axis; a logarithmic one begins at the lowest x of a point.
+    pub x_scale: Scale,
     /// Unit of the y axis.
     pub y_unit: &'a str,
     /// Scale of the y axis.

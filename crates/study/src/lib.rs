@@ -1,7 +1,3 @@
-//! What is special in a study: the capacity of anybody's site, and the costs of messages.
+//! What is special in a study: the capacity of anybody's site.
 
 pub mod capacity;
-mod compare;
-pub mod messages;
-
-pub use compare::compare;

@@ -32,7 +32,7 @@ pub const CONCEPTS: &[Concept] = &[
             ("crates/gate/src/upstream/", "the gate's connections to its upstream"),
             ("crates/lab/src/http.rs", "pages of the servers of an experiment"),
             (
-                "crates/study/src/messages/connection.rs",
+                "crates/experiment/src/message_client/connection.rs",
                 "one connection, whose handshake is measured",
             ),
             ("crates/cli/src/load/otlp/collector.rs", "exports metrics, over TLS with any root"),

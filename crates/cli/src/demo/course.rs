@@ -96,7 +96,7 @@ impl<'a> Course<'a> {
 
     /// Shows that a phase begins, and the time that the planned rest takes.
     fn phase(&mut self, text: &str) {
-        let text = match self.left().as_secs() {
+        let text = match self.left().unwrap_or_default().as_secs() {
             0 => text.to_owned(),
             left => format!("{text} ({left} s left)"),
         };
@@ -335,7 +335,7 @@ impl<'a> Schedule<'a> for Course<'a> {
         Ok(Taken::Kept)
     }
 
-    fn left(&self) -> Duration {
-        self.steps.iter().map(|step| self.plan.lasts(step)).sum()
+    fn left(&self) -> Option<Duration> {
+        Some(self.steps.iter().map(|step| self.plan.lasts(step)).sum())
     }
 }

@@ -27,7 +27,7 @@ pub struct Args {
 
 /// Prints what differs in the setting, then the figures that differ.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let comparison = tidegate_study::compare(&args.first, &args.second)?;
+    let comparison = Comparison::of(&args.first, &args.second)?;
     print(text(&comparison, args.all))?;
     if let Some(file) = &args.json {
         let json = serde_json::to_string_pretty(&comparison)? + "\n";

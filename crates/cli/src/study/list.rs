@@ -1,21 +1,18 @@
 //! `tidegate study list`.
 
 use tidegate_experiment::experiment::{BUILT_IN, BuiltIn};
-use tidegate_study::{capacity, messages};
+use tidegate_study::capacity;
 
 use crate::exit::{Outcome, bad_input};
 use crate::stdout::print;
 
-/// Studies that are commands with flags of their own, and not files.
-const OWN_METHOD: [(&str, &str); 2] = [
-    (messages::NAME, messages::ABOUT),
-    (capacity::NAME, "how many customers a site of your own carries, and what limits it"),
-];
+/// What the study is about that is a command with flags of its own, and not a file.
+const CAPACITY: &str = "how many customers a site of your own carries, and what limits it";
 
 /// The names of all studies that ship.
 pub(super) fn names() -> Vec<&'static str> {
     let files = BUILT_IN.iter().map(|one| one.name);
-    files.chain(OWN_METHOD.iter().map(|(name, _)| *name)).collect()
+    files.chain([capacity::NAME]).collect()
 }
 
 /// Flags of `tidegate study list`.
@@ -36,7 +33,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Done);
     }
     if let Some(name) = &args.show {
-        if OWN_METHOD.iter().any(|(own, _)| own == name) {
+        if name == capacity::NAME {
             return Err(bad_input(format!(
                 "--show {name}: this study is a command, not a file; `tidegate study {name} --help` lists its flags"
             )));
@@ -51,8 +48,6 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     for one in BUILT_IN {
         print(format!("{:12} {}\n", one.name, one.experiment().about))?;
     }
-    for (name, about) in OWN_METHOD {
-        print(format!("{name:12} {about}\n"))?;
-    }
+    print(format!("{:12} {CAPACITY}\n", capacity::NAME))?;
     Ok(Outcome::Done)
 }

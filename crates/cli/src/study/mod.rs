@@ -3,7 +3,6 @@
 mod capacity;
 mod compare;
 mod list;
-mod messages;
 mod progress;
 mod run;
 
@@ -30,8 +29,6 @@ enum Command {
     List(list::Args),
     /// Compare the results of two runs of the same study, combination by combination
     Compare(compare::Args),
-    /// What security per message and per connection costs
-    Messages(messages::Args),
 }
 
 /// Runs the subcommand, else the experiment.
@@ -40,7 +37,6 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         Some(Command::Capacity(args)) => capacity::run(*args),
         Some(Command::List(args)) => list::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
-        Some(Command::Messages(args)) => messages::run(&args),
         None => run::run(&args.run),
     }
 }

@@ -32,7 +32,10 @@ impl Progress {
         match event {
             Event::Note(text) => self.line(text),
             Event::Begin { what, done, left } => {
-                self.what = format!("{what} ({} left)", minutes(*left));
+                let left = left.map_or("time left: known after this".into(), |left| {
+                    format!("{} left", minutes(left))
+                });
+                self.what = format!("{what} ({left})");
                 match &self.bar {
                     Some(bar) => {
                         bar.set_length(done.1 as u64);
@@ -68,6 +71,15 @@ impl Progress {
             return;
         }
         let figure = |name: &str| record.figure(name).unwrap_or_default();
+        if record.planned.settings.is_of_messages() {
+            return self.line(&format!(
+                "{}: first request {:.1} ms, {:.2} ms once warm, {:.0} requests/s of two clients",
+                record.planned.id,
+                figure("first_request_ms"),
+                figure("warm_up_ms"),
+                figure("overall_per_s"),
+            ));
+        }
         let saturated = if record.is_sound() { "" } else { "  (load generator saturated)" };
         // In a closed loop what is offered is what is served.
         let sessions = match record.planned.settings.customers {

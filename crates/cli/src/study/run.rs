@@ -39,11 +39,24 @@ pub struct RunArgs {
     /// Processors of the customers [default: the next ones]
     #[arg(long, value_name = "LIST")]
     driver_cores: Option<Cores>,
+    /// How often every combination is measured, 1 to 100 [default: as the experiment says]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: Option<u32>,
+    /// Requests of the long series where a study counts them, as messages does, 20 to 1000000;
+    /// shorter series are in proportion [default: as the experiment says]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(20..=1_000_000))]
+    requests: Option<u32>,
+    /// Leave out message services on Java; they are left out as well where Java, Tomcat or the
+    /// built services are missing
+    #[arg(long)]
+    without_java: bool,
 }
 
 /// Runs the experiment, and prints its claims.
 pub fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
-    let experiment = find(args.study.as_deref().unwrap_or_default())?;
+    let experiment = find(args.study.as_deref().unwrap_or_default())?
+        .with(args.rounds, args.requests)
+        .map_err(|error| bad_input(format!("--requests: {error}")))?;
     let out = args.out.clone().unwrap_or_else(|| Path::new("out/study").join(&experiment.name));
     let options = Options {
         out,
@@ -52,6 +65,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
         seed: args.seed,
         server_cores: args.server_cores.clone(),
         driver_cores: args.driver_cores.clone(),
+        without_java: args.without_java,
     };
     let stop = stop_on_signal()?;
     print(format!("Study {}: {}\n", experiment.name, experiment.about))?;
@@ -86,7 +100,7 @@ fn find(given: &str) -> anyhow::Result<Experiment> {
 }
 
 /// The claims with their verdicts, a line each.
-pub(super) fn claims(summary: &Summary) -> String {
+fn claims(summary: &Summary) -> String {
     let mut table = Table::new(["", "", ""]).words(&[1, 2]);
     for claim in &summary.claims {
         let number = |name: &str| claim.evidence.get(name).and_then(serde_json::Value::as_f64);

@@ -182,17 +182,27 @@ fn values(
     let mut fixed: BTreeSet<&str> = left.0.factors().collect();
     fixed.extend(right.into_iter().flat_map(|(selection, _)| selection.factors()));
     fixed.extend(load.filter(|_| peak));
-    let side = |side: &(Selection, Take)| taken(rule, side, runs, &fixed, load);
-    let right = right.map(side);
+    let relative: Vec<_> = rule.relative_to.iter().flat_map(|(a, b)| [a, b]).collect();
+    fixed.extend(relative.iter().flat_map(|selection| selection.factors()));
+    let side =
+        |metric: &str, side: &(Selection, Take)| taken((rule, metric), side, runs, &fixed, load);
+    let compared_metric = rule.compared_metric.as_ref().unwrap_or(&rule.metric);
+    let right = right.map(|right| side(compared_metric, right));
+    let relative: Vec<_> =
+        relative.into_iter().map(|it| side(&rule.metric, &(it.clone(), Take::Mean))).collect();
     let mut by_levels: BTreeMap<Levels, Vec<f64>> = BTreeMap::new();
-    for (key, values) in side(left) {
-        let reference = match &right {
-            None => 1.0,
-            Some(right) => match right.get(&key).and_then(|of| mean(of.iter().map(|it| it.1))) {
-                Some(reference) => reference,
-                None => continue,
-            },
+    for (key, values) in side(&rule.metric, left) {
+        let there = |side: &BTreeMap<Match, Vec<(Levels, f64)>>| {
+            side.get(&key).and_then(|of| mean(of.iter().map(|it| it.1)))
         };
+        let reference = match (&right, &relative[..]) {
+            (None, _) => Some(1.0),
+            (Some(right), [of, to]) => {
+                there(right).zip(there(of)).zip(there(to)).map(|((it, of), to)| it * of / to)
+            }
+            (Some(right), _) => there(right),
+        };
+        let Some(reference) = reference else { continue };
         for (of_fixed, value) in values {
             let value = value / reference;
             if value.is_finite() {
@@ -223,7 +233,7 @@ fn varying(by_levels: BTreeMap<Levels, Vec<f64>>) -> BTreeMap<Levels, Vec<f64>> 
 /// What is taken of the selected runs of each match, with the levels of the fixed factors that a
 /// single run has.
 fn taken(
-    rule: &ClaimRule,
+    (rule, metric): (&ClaimRule, &str),
     (selection, take): &(Selection, Take),
     runs: &[Run],
     fixed: &BTreeSet<&str>,
@@ -232,12 +242,12 @@ fn taken(
     let selected = runs.iter().filter(|run| selection.contains(&run.levels));
     let mut matches: BTreeMap<Match, Vec<(&Run, f64)>> = BTreeMap::new();
     for run in selected {
-        let Some(value) = run.value(&rule.metric) else { continue };
+        let Some(value) = run.value(metric) else { continue };
         let mut levels = run.levels.clone();
         levels.retain(|factor, _| !fixed.contains(factor.as_str()));
         matches.entry((levels, run.round)).or_default().push((run, value));
     }
-    let peak_of = rule.peak_of.as_ref().unwrap_or(&rule.metric);
+    let peak_of = rule.peak_of.as_deref().unwrap_or(metric);
     let of = |(key, runs): (&Match, &Vec<(&Run, f64)>)| {
         let values = match take {
             Take::Each => {

@@ -13,6 +13,7 @@ use crate::metrics;
 use bars::Bars;
 use groups::groups;
 use lines::Lines;
+pub(super) use lines::course;
 
 /// A figure to draw.
 pub struct Drawn {
@@ -141,6 +142,11 @@ fn draw(
     let content = match &rule.shows {
         Shows::Metric(metric) => {
             Content::Lines(Lines::of(experiment, rule, metric, selected, (unit, windows)))
+        }
+        Shows::Course(name) => Content::Lines(Lines::of_course(experiment, rule, name, selected)),
+        Shows::Stack(metrics) => {
+            let groups = groups(experiment, rule, selected);
+            Content::Bars(Bars::of_levels(rule, metrics, groups))
         }
         Shows::Segments(segments) => {
             let groups = groups(experiment, rule, selected);

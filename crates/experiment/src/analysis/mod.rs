@@ -8,6 +8,8 @@ mod scalability;
 mod segments;
 pub mod tables;
 
+use std::collections::BTreeMap;
+
 use crate::experiment::{Experiment, LOADS, Levels, Settings};
 use crate::metrics::Figures;
 use crate::phases;
@@ -30,6 +32,8 @@ pub struct Run {
     pub figures: Figures,
     /// Mean milliseconds by phase.
     pub phases: Figures,
+    /// Values over the position in a series, by the name of the course.
+    pub courses: BTreeMap<String, Vec<(f64, f64)>>,
     /// Every second.
     pub seconds: Vec<Second>,
 }
@@ -79,6 +83,7 @@ pub fn run(record: &Record, usual: Option<f64>) -> Run {
         cpus: record.planned.cpus,
         figures,
         phases: record.phases.clone(),
+        courses: record.courses.clone(),
         seconds: record.seconds.clone(),
     }
 }

@@ -41,3 +41,53 @@ pub fn beside(study: &str, levels: &Levels) -> Vec<(&'static str, f64)> {
         ]
     })
 }
+
+/// What paper 002 reports of a configuration: the first request and the mean once warm in
+/// milliseconds, requests per second of two clients. Of GT3 it has the last alone.
+///
+/// Source: paper 002, "Comparing the performance of GT3 security with SSL".
+const MESSAGES: [(&str, Option<[f64; 2]>, f64); 4] = [
+    ("jsp-clear", Some([937.0, 4.0]), 444.0),
+    ("jsp-https", Some([1255.0, 11.0]), 153.0),
+    ("soap-clear", None, 174.0),
+    ("soap-wss", None, 10.0),
+];
+
+/// The paper's ratio of requests per second in the clear to those with security, which is that of
+/// the times of two clients.
+const MESSAGES_RATIOS: [(&str, f64); 2] = [("jsp-https", 2.9), ("soap-wss", 17.4)];
+
+/// Figures of a paper beside a row of the table `points`, by column.
+pub fn beside_points(study: &str, levels: &Levels) -> Vec<(&'static str, f64)> {
+    let is_here = |level: &str| study == "messages" && levels.values().any(|it| it == level);
+    let mut found = Vec::new();
+    for (_, times, per_s) in MESSAGES.iter().filter(|(level, ..)| is_here(level)) {
+        if let Some([first, warm]) = times {
+            found.extend([("paper_first_request_ms", *first), ("paper_warm_up_ms", *warm)]);
+        }
+        found.push(("paper_overall_per_s", *per_s));
+    }
+    found
+}
+
+/// Figures of a paper beside a row of the table `ratios`, by column.
+pub fn beside_ratios(study: &str, levels: &Levels) -> Vec<(&'static str, f64)> {
+    let is_here = |level: &str| study == "messages" && levels.values().any(|it| it == level);
+    let all = MESSAGES_RATIOS.into_iter().filter(|(level, _)| is_here(level));
+    all.map(|(_, ratio)| ("paper_two_clients_ms_by_reference", ratio)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_papers_ratios_are_those_of_its_frequencies() {
+        let of = |name: &str| MESSAGES.iter().find(|(level, ..)| *level == name).unwrap().2;
+        for (clear, secured) in [("jsp-clear", "jsp-https"), ("soap-clear", "soap-wss")] {
+            let levels = Levels::from([("configuration".into(), secured.into())]);
+            let [(_, ratio)] = beside_ratios("messages", &levels)[..] else { panic!("{secured}") };
+            assert!((of(clear) / of(secured) - ratio).abs() < 0.05, "{secured}");
+        }
+    }
+}

@@ -6,11 +6,12 @@ use serde_json::{Value, json};
 use tidegate_stats::{Interval, mean};
 
 use super::curves::{Curve, curves};
-use super::published::beside;
+use super::figures::course;
+use super::published::{beside, beside_points, beside_ratios};
 use super::scalability::scalability;
 use super::{Run, is_closed, run, usual_cost};
 use crate::experiment::{Experiment, Levels};
-use crate::metrics::METRICS;
+use crate::metrics::{self, messages};
 use crate::record::{Kind, Record};
 use crate::summary::Row;
 
@@ -28,6 +29,9 @@ pub fn tables(
         ("handshakes", handshakes(experiment, &curves)),
         ("phases", phases(experiment, &curves, runs)),
         ("points", points(experiment, runs)),
+        ("ratios", ratios(experiment, runs)),
+        ("series", series(experiment, runs)),
+        ("courses", courses(experiment, runs)),
         ("baselines", baselines(records)),
         ("runs", every_run(experiment, records)),
     ];
@@ -170,8 +174,20 @@ fn by_levels(runs: &[Run]) -> BTreeMap<Levels, Vec<&Run>> {
 }
 
 /// The figures of `points`, with their intervals.
-pub fn of_points(experiment: &Experiment) -> &'static [&'static str] {
-    if is_closed(experiment) { &OF_CLOSED_LOOPS } else { &OF_ARRIVALS }
+fn of_points(experiment: &Experiment) -> &'static [&'static str] {
+    match experiment.base.is_of_messages() {
+        true => &messages::OF_POINTS,
+        false if is_closed(experiment) => &OF_CLOSED_LOOPS,
+        false => &OF_ARRIVALS,
+    }
+}
+
+/// The figures that two studies are compared by.
+pub fn compared(experiment: &Experiment) -> Vec<&'static str> {
+    match experiment.base.is_of_messages() {
+        true => messages::compared().collect(),
+        false => of_points(experiment).to_vec(),
+    }
 }
 
 const OF_ARRIVALS: [&str; 8] = [
@@ -200,23 +216,92 @@ const OF_CLOSED_LOOPS: [&str; 10] = [
 
 /// Mean and interval of each combination over its rounds.
 fn points(experiment: &Experiment, runs: &[Run]) -> Vec<Row> {
-    let mut groups: Vec<(Vec<usize>, Levels, Vec<&Run>)> = by_levels(runs)
-        .into_iter()
-        .map(|(levels, runs)| {
-            let place = experiment.factors.iter().map(|factor| factor.place(&levels, ""));
-            (place.collect(), levels, runs)
-        })
-        .collect();
-    groups.sort_by(|a, b| a.0.cmp(&b.0));
-    let row = |(_, levels, runs): (Vec<usize>, Levels, Vec<&Run>)| {
+    let row = |(levels, runs): (Levels, Vec<&Run>)| {
         let mut row = columns(experiment, &levels);
         row.insert("rounds".into(), json!(runs.len()));
         for metric in of_points(experiment) {
             put_mean(&mut row, metric, &runs, |run| run.figure(metric));
         }
+        for (name, value) in beside_points(&experiment.name, &levels) {
+            put(&mut row, name, Some(value));
+        }
         row
     };
-    groups.into_iter().map(row).collect()
+    in_order(experiment, runs).into_iter().map(row).collect()
+}
+
+/// [`by_levels`], in the order of the file.
+fn in_order<'r>(experiment: &Experiment, runs: &'r [Run]) -> Vec<(Levels, Vec<&'r Run>)> {
+    let mut groups: Vec<_> = by_levels(runs).into_iter().collect();
+    groups.sort_by_cached_key(|(levels, _)| {
+        experiment.factors.iter().map(|factor| factor.place(levels, "")).collect::<Vec<_>>()
+    });
+    groups
+}
+
+/// The times of levels that are compared with another level, divided by those of the same round
+/// there.
+fn ratios(experiment: &Experiment, runs: &[Run]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (levels, runs_here) in in_order(experiment, runs) {
+        for factor in &experiment.factors {
+            let level = factor.levels.iter().find(|it| levels.get(&factor.name) == Some(&it.name));
+            let Some(reference) = level.and_then(|it| it.reference.as_ref()) else { continue };
+            let mut there = levels.clone();
+            there.insert(factor.name.clone(), reference.clone());
+            let mut row = columns(experiment, &levels);
+            row.insert("compared_with".into(), json!(reference));
+            let is_time = |name: &&&str| name.ends_with("_ms");
+            for metric in of_points(experiment).iter().filter(is_time) {
+                put_mean(&mut row, &format!("{metric}_by_reference"), &runs_here, |run| {
+                    let same = |it: &&Run| it.round == run.round && it.levels == there;
+                    Some(run.figure(metric)? / runs.iter().find(same)?.figure(metric)?)
+                });
+            }
+            for (name, value) in beside_ratios(&experiment.name, &levels) {
+                put(&mut row, name, Some(value));
+            }
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+/// The series of each run, where runs have some: a row for each, with its figures.
+fn series(experiment: &Experiment, runs: &[Run]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (levels, runs) in in_order(experiment, runs) {
+        for (series, _) in messages::SERIES {
+            let name = |quantity: &str| format!("{series}_{quantity}");
+            let (first, ..) = messages::QUANTITIES[0];
+            if !runs.iter().any(|run| run.figure(&name(first)).is_some()) {
+                continue;
+            }
+            let mut row = columns(experiment, &levels);
+            row.insert("series".into(), json!(series));
+            for (quantity, ..) in messages::QUANTITIES {
+                put_mean(&mut row, quantity, &runs, |run| run.figure(&name(quantity)));
+            }
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+/// The courses: the mean over the rounds at each position.
+fn courses(experiment: &Experiment, runs: &[Run]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (levels, runs) in in_order(experiment, runs) {
+        for of in metrics::COURSES {
+            for (at, value) in course(&runs, of.name) {
+                let mut row = columns(experiment, &levels);
+                row.insert("course".into(), json!(of.name));
+                row.extend([("at".to_owned(), json!(at)), ("mean".to_owned(), json!(value))]);
+                rows.push(row);
+            }
+        }
+    }
+    rows
 }
 
 /// Capacities and baselines.
@@ -257,8 +342,8 @@ pub fn every_run(experiment: &Experiment, records: &[Record]) -> Vec<Row> {
         row.insert("round".into(), json!(record.planned.round + 1));
         row.extend(columns(experiment, &record.planned.levels));
         row.insert("granted_cpus".into(), json!(record.planned.cpus));
-        for metric in METRICS {
-            put(&mut row, metric.name, run.figure(metric.name));
+        for metric in metrics::of_site(&experiment.base.site) {
+            put(&mut row, &metric.name, run.figure(&metric.name));
         }
         row.insert("driver_saturated".into(), json!(!record.is_sound()));
         row.insert("commit".into(), json!(record.provenance.commit));

@@ -39,9 +39,9 @@ impl Offered {
 
     /// What the settings say without a capacity.
     pub fn by(settings: &Settings) -> Self {
-        match settings.customers {
-            Some(customers) => Self::from(Arrivals::closed(customers)),
-            None => Self::at(settings.rate.unwrap_or(1.0), None),
+        match settings.rate {
+            Some(rate) => Self::at(rate, None),
+            None => Self::from(Arrivals::closed(settings.customers.unwrap_or(1))),
         }
     }
 }
@@ -101,6 +101,7 @@ impl Driver for Customers {
         Ok(Readings {
             figures: self.figures(&summary, &measured, window.grant),
             phases: phases(&summary),
+            courses: BTreeMap::new(),
             seconds: summary.series.iter().map(|point| second(point, &measured)).collect(),
             saturated: summary.driver.saturated_because.clone(),
             measured: (from, from + length),

@@ -2,6 +2,7 @@
 
 mod customers;
 mod host;
+mod messages;
 mod warm_up;
 
 use std::collections::BTreeMap;
@@ -17,10 +18,11 @@ use crate::experiment::Settings;
 use crate::metrics::Figures;
 use crate::record::{Planned, Second};
 use crate::resources::Grant;
-use crate::system::Started;
+use crate::system::{Started, Workshop};
 use crate::{Error, Result};
 pub use customers::requests_each;
 pub use customers::{Customers, Offered};
+use messages::MessageClient;
 
 /// A run as a driver sees it.
 #[derive(Clone, Copy)]
@@ -31,6 +33,8 @@ pub struct Window<'a> {
     pub grant: &'a Grant,
     /// Folder of the run, for raw data.
     pub folder: &'a Path,
+    /// Certificates and keys.
+    pub workshop: &'a Workshop,
     /// Ends the run early.
     pub stop: &'a Stop,
 }
@@ -42,6 +46,8 @@ pub struct Readings {
     pub figures: Figures,
     /// Mean milliseconds by observer and phase.
     pub phases: BTreeMap<String, f64>,
+    /// Values over the position in a series.
+    pub courses: BTreeMap<String, Vec<(f64, f64)>>,
     /// Every second, warm-up included.
     pub seconds: Vec<Second>,
     /// Why the figures are not those of the system; empty if they are.
@@ -81,19 +87,22 @@ pub trait Driver {
 
 /// The driver of a run with these settings.
 pub fn driver<'a>(
-    _settings: &Settings,
+    settings: &Settings,
     scenario: &'a Scenario,
     offered: Offered,
     cores: &'a Cores,
 ) -> Box<dyn Driver + 'a> {
+    if settings.is_of_messages() {
+        return Box::new(MessageClient);
+    }
     let mut customers = Customers::new(scenario, offered, cores);
     customers.keeps_requests = true;
     Box::new(customers)
 }
 
 /// Writes a file of a run.
-pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
-    std::fs::write(path, text).map_err(|error| {
+pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
+    std::fs::write(path, content).map_err(|error| {
         Error::Machine(format!(
             "cannot write {}: {error}; make room and continue with --resume",
             path.display()

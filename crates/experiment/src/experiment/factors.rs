@@ -27,6 +27,9 @@ pub struct Level {
     pub(super) fields: Map<String, Json>,
     /// Whether a quick run has it.
     pub(super) quick: bool,
+    /// The level that it is compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
 }
 
 impl Level {
@@ -84,6 +87,15 @@ impl Factor {
             }
             factor.levels.iter_mut().for_each(|level| level.quick = chosen.contains(&level.name));
         }
+        if let Some(references) = table.given(&FACTOR.reference) {
+            references.only(&factor.levels(false));
+            for (level, value) in references.entries() {
+                let reference = factor.known(&value);
+                if let Some(level) = factor.levels.iter_mut().find(|it| it.name == level) {
+                    level.reference = reference;
+                }
+            }
+        }
         Some(factor)
     }
 
@@ -138,7 +150,7 @@ fn of_key(table: &Section<'_>, key: &str, list: &[Value<'_>]) -> Option<Vec<Leve
     }
     let level = |value: &Value<'_>| {
         let fields = Settings::level(key, value)?;
-        Some(Level { name: label(value)?, fields, quick: true })
+        Some(Level { name: label(value)?, fields, quick: true, reference: None })
     };
     list.iter().map(level).collect()
 }
@@ -160,7 +172,7 @@ fn of_tables(list: &[Value<'_>]) -> Option<Vec<Level>> {
                 fields.extend(Settings::level(key, &value)?);
             }
         }
-        Some(Level { name, fields, quick: true })
+        Some(Level { name, fields, quick: true, reference: None })
     };
     list.iter().map(level).collect()
 }

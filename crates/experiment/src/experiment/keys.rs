@@ -4,7 +4,20 @@ use tidegate_config::Preset::{Else, Is, Required, Unset};
 use tidegate_config::{Boolean, List, Number, Other, Subtable, Text, Time, Whole, Words, keys};
 
 /// Services that come with the program.
-pub const SITES: &[&str] = &["auction", "brokerage", "tomcat", "node"];
+pub const SITES: &[&str] = &["auction", "brokerage", "tomcat", "node", "messages"];
+/// Message services with their kind of security, each after what it is compared with.
+pub const CONFIGURATIONS: &[&str] = &[
+    "rust-clear",
+    "rust-https",
+    "rust-jose",
+    "rust-cose",
+    "rust-http-signatures",
+    "rust-xml",
+    "jsp-clear",
+    "jsp-https",
+    "soap-clear",
+    "soap-wss",
+];
 /// Those whose cost of a password hash can be set.
 pub const PASSWORD_SITES: &[&str] = &["auction", "brokerage"];
 /// Kinds of the certificate that customers meet.
@@ -63,6 +76,8 @@ keys! {
         /// A site that comes with the program; not with `command`. `brokerage` has three tiers;
         /// `tomcat` is an auction of servlets and JSP, `node` a shop: `make study` installs and
         /// builds what they need. With `gate = false` customers meet the TLS of these three.
+        /// `messages` is one of the message services, which a client of its own sends series of
+        /// requests to: without a gate, and with `requests` in `[windows]`.
         site: Words(SITES) = Is("auction");
         /// Program and arguments of a service of one's own, in place of `site`. It starts in
         /// the folder of this file, and gets SIGTERM at the end of each run.
@@ -82,6 +97,9 @@ keys! {
         extra_cpu: Time("0ms", "100ms") = Is("0ms");
         /// Whether a gate stands before the service.
         gate: Boolean = Is("true");
+        /// The message service of `site = "messages"`, and its security: our own (`rust-…`), or a
+        /// page or SOAP service on Tomcat, which are left out where Java is missing.
+        configuration: Words(CONFIGURATIONS) = Unset;
         /// Admission policy of the gate. The gate refuses a name that it does not know.
         policy: Text("a policy of the gate") = Is("tide");
         /// What secures the connections of the brokerage: its `--security`.
@@ -114,6 +132,9 @@ keys! {
         trace: Boolean = Is("false");
         /// Processors of service and gate.
         processors: Whole(1, 4096) = Is("1");
+        /// Whether the service and what comes to it share all processors, in place of
+        /// `processors` of their own: for a client and a service that wait for each other.
+        shared_processors: Boolean = Is("false");
         /// How much of a core one of these processors is: 1 is a core; less is a share of its
         /// time, by a control group.
         processor_share: Number(0.01, 1.0) = Else("1 if there are enough cores for the most processors, else an equal share of those that there are");
@@ -153,6 +174,9 @@ keys! {
         /// Rounds. In each, every combination is measured once, in random order. A verdict takes
         /// five.
         repetitions: Whole(1, 1000) = Is("5");
+        /// Requests of the long series of a run, in place of times: for `site = "messages"`.
+        /// Shorter series are in proportion.
+        requests: Whole(20, 1000000) = Unset;
     }
 
     /// What a quick run changes in `windows`.
@@ -165,6 +189,8 @@ keys! {
         measured: Time("1s", "4h") = Else("as in `windows`");
         /// Rounds.
         repetitions: Whole(1, 1000) = Else("as in `windows`");
+        /// Requests of the long series.
+        requests: Whole(20, 1000000) = Else("as in `windows`");
     }
 
     /// A factor: one key of `system` or `workload`, or several that change together.
@@ -178,6 +204,9 @@ keys! {
         levels: Other("list", "values, or tables") = Required("off, tide");
         /// The levels of a quick run.
         quick: Other("list", "names of levels") = Else("all");
+        /// Levels that are compared with another level, such as `{ rust-https = "rust-clear" }`:
+        /// gives the table `ratios`.
+        reference: Subtable = Unset;
     }
 
     /// A claim. The figure is the metric of the selected runs, or its ratio to that of the runs
@@ -208,6 +237,11 @@ keys! {
         compared_with: Subtable = Unset;
         /// What is taken of these: `mean` or `peak`.
         compared_take: Words(&["mean", "peak"]) = Is("peak");
+        /// Their metric.
+        compared_metric: Text("see below") = Else("`metric`");
+        /// Two selections whose ratio, of means of the same round, the ratio is divided by: an
+        /// overhead compared with another one.
+        relative_to: List<Subtable>(Subtable) = Unset;
         /// Least figure with which the claim holds.
         at_least: Number(f64::MIN, f64::MAX) = Unset;
         /// Largest figure with which it holds.
@@ -227,8 +261,8 @@ keys! {
         title: Text("") = Required("Throughput");
         /// A sentence below the title.
         note: Text("") = Unset;
-        /// What its lines show: a column of `results.parquet`. A figure has either this or
-        /// `segments`.
+        /// What its lines show: a column of `results.parquet`. A figure has one of
+        /// this, `segments`, `stack` and `course`.
         metric: Text("see below") = Unset;
         /// Stacked bars in place of lines, and what they consist of: `gate` is the mean time of a
         /// connection by phase as the gate traced it (`trace = true`), `gate_cpu` the gate's CPU
@@ -237,6 +271,10 @@ keys! {
         /// customers observe it, `handshakes` the shares of full and resumed handshakes, `tiers`
         /// the CPU time of a request in each tier of the brokerage.
         segments: Words(SEGMENTS) = Unset;
+        /// Stacked bars of these metrics in place of lines, one for each combination of levels.
+        stack: List<Text>(Text("see below")) = Unset;
+        /// Lines of a course in place of a metric: of values over the position in a series.
+        course: Text("see below") = Unset;
         /// Unit of the y axis.
         unit: Text("") = Else("that of what is shown");
         /// What the x axis shows: `time` is the seconds of the runs with the highest load. Stacked

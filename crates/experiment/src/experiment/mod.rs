@@ -65,6 +65,9 @@ pub struct Windows {
     /// whose warm-up has it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub warm_up_per_customer_s: f64,
+    /// Requests of the long series of a run that is measured by their number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<u32>,
 }
 
 /// Whether a field need not be written.
@@ -128,6 +131,21 @@ impl Experiment {
         self.claims.iter().filter(move |claim| claim.quick || !chosen)
     }
 
+    /// The same experiment with another number of rounds, or of requests where they are counted.
+    ///
+    /// # Errors
+    /// It is measured by times.
+    pub fn with(mut self, rounds: Option<u32>, requests: Option<u32>) -> Result<Self, String> {
+        if requests.is_some() && self.windows.requests.is_none() {
+            return Err(format!("the study {} is measured by times; leave it out", self.name));
+        }
+        for windows in [&mut self.windows, &mut self.quick] {
+            windows.repetitions = rounds.unwrap_or(windows.repetitions);
+            windows.requests = requests.or(windows.requests);
+        }
+        Ok(self)
+    }
+
     /// Times and repetitions.
     pub fn windows(&self, quick: bool) -> Windows {
         if quick { self.quick } else { self.windows }
@@ -135,8 +153,11 @@ impl Experiment {
 }
 
 impl Windows {
-    /// Length of one run's load.
+    /// Length of one run's load; 0 where requests are counted.
     pub fn length(&self) -> Duration {
+        if self.requests.is_some() {
+            return Duration::ZERO;
+        }
         Duration::from_secs_f64(self.warm_up_s + self.measured_s)
     }
 
@@ -224,6 +245,7 @@ fn read(root: &Section<'_>, file: &Path) -> Option<Experiment> {
     }
     passwords(root, &system, &all);
     databases(root, &system, &all);
+    services(root, &experiment, &all);
     Some(experiment)
 }
 
@@ -249,6 +271,33 @@ fn database_is_wrong(settings: &Settings) -> Option<(String, String)> {
         )),
         "tomcat" => jdbc::postgres(url).err().map(|wrong| (wrong.rule, wrong.remedy)),
         _ => None,
+    }
+}
+
+/// Notes runs of message services that cannot be measured, and requests where they are not counted.
+fn services(root: &Section<'_>, experiment: &Experiment, all: &[Combination]) {
+    let any = |wrong: fn(&Settings) -> bool| all.iter().any(|one| wrong(&one.settings));
+    let counts = experiment.windows.requests.is_some();
+    for (is_wrong, problem, remedy) in [
+        (
+            any(|it| it.is_of_messages() != it.configuration.is_some()),
+            "must have a `configuration` in runs of site = \"messages\", and in no others",
+            "add configuration = \"rust-clear\", or leave it out",
+        ),
+        (
+            any(|it| it.is_of_messages() && (it.gate || it.has_load())),
+            "has a gate or a load before site = \"messages\", whose client sends one request after another",
+            "set gate = false, and leave out load, rate and customers",
+        ),
+        (
+            counts && !any(Settings::is_of_messages) || !counts && any(Settings::is_of_messages),
+            "must count `requests` in [windows] for site = \"messages\", and for no other",
+            "add requests = 3900, or leave it out",
+        ),
+    ] {
+        if is_wrong {
+            root.wrong(problem, remedy);
+        }
     }
 }
 
@@ -351,13 +400,16 @@ fn windows(root: &Section<'_>) -> (Option<Windows>, Option<Windows>) {
     quick.known(&QUICK);
     let (warm_up, measured) = (full.read(&WINDOWS.warm_up), full.read(&WINDOWS.measured));
     let each = full.read(&WINDOWS.warm_up_per_customer);
-    let repetitions = full.read(&WINDOWS.repetitions);
-    let make = |[warm_up, each, measured]: [Option<Duration>; 3], rounds: Option<i64>| {
+    let (repetitions, requests) = (full.read(&WINDOWS.repetitions), full.given(&WINDOWS.requests));
+    let make = |[warm_up, each, measured]: [Option<Duration>; 3],
+                rounds: Option<i64>,
+                requests: Option<i64>| {
         Some(Windows {
             warm_up_s: warm_up?.as_secs_f64(),
             measured_s: measured?.as_secs_f64(),
             repetitions: rounds?.try_into().ok()?,
             warm_up_per_customer_s: each?.as_secs_f64(),
+            requests: requests.and_then(|it| it.try_into().ok()),
         })
     };
     let short = [
@@ -365,8 +417,9 @@ fn windows(root: &Section<'_>) -> (Option<Windows>, Option<Windows>) {
         quick.given(&QUICK.warm_up_per_customer).or(each),
         quick.given(&QUICK.measured).or(measured),
     ];
-    let short = make(short, quick.given(&QUICK.repetitions).or(repetitions));
-    (make([warm_up, each, measured], repetitions), short)
+    let few = quick.given(&QUICK.requests).or(requests);
+    let short = make(short, quick.given(&QUICK.repetitions).or(repetitions), few);
+    (make([warm_up, each, measured], repetitions, requests), short)
 }
 
 #[cfg(test)]

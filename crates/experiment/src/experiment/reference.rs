@@ -5,7 +5,7 @@ use std::fmt::Write;
 use tidegate_config::{Keys, write_keys};
 
 use super::keys::{CLAIM, EXPERIMENT, FACTOR, FIGURE, QUICK, SYSTEM, WINDOWS, WORKLOAD};
-use crate::{metrics::METRICS, phases};
+use crate::{metrics, phases};
 
 const INTRODUCTION: &str = "\
 # Experiment files
@@ -15,6 +15,16 @@ const INTRODUCTION: &str = "\
 An experiment is a TOML file that `tidegate study FILE` runs. All mistakes are reported at once,
 a line each: `file:LINE: table.key = value: rule; remedy`. [README.md](README.md) shows how to
 write one; `tidegate study list --show overload` prints one that ships.
+";
+
+const COURSES: &str = "
+## Courses
+
+Values over the position in a series, which a figure with `course` draws, and the table `courses`
+has.
+
+| course | unit | meaning |
+| --- | --- | --- |
 ";
 
 const PHASES: &str = "
@@ -52,8 +62,12 @@ pub fn reference() -> String {
              levels by factor: one level, a list of levels, or for numbers `\">= 2\"` and \
              `\"<= 2\"`. Runs with a saturated load generator are left out.\n\n\
              ## Metrics\n\n| metric | unit | meaning |\n| --- | --- | --- |\n";
-    for metric in METRICS {
+    for metric in metrics::all() {
         let _ = writeln!(page, "| `{}` | {} | {} |", metric.name, metric.unit, metric.meaning);
+    }
+    page += COURSES;
+    for course in metrics::COURSES {
+        let _ = writeln!(page, "| `{}` | {} | {} |", course.name, course.unit, course.meaning);
     }
     page += PHASES;
     for phase in phases::all() {

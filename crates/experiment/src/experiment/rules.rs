@@ -38,6 +38,12 @@ pub struct ClaimRule {
     pub runs: (Selection, Take),
     /// What they are compared with.
     pub compared_with: Option<(Selection, Take)>,
+    /// The metric of these, if it is not `metric`.
+    #[serde(default)]
+    pub compared_metric: Option<String>,
+    /// Two selections whose ratio theirs is divided by.
+    #[serde(default)]
+    pub relative_to: Option<(Selection, Selection)>,
     /// Least figure with which it holds.
     pub at_least: Option<f64>,
     /// Largest figure with which it holds.
@@ -73,6 +79,10 @@ pub enum Shows {
     Metric(String),
     /// Parts of a whole, as stacked bars.
     Segments(Segments),
+    /// Metrics, as stacked bars by level.
+    Stack(Vec<String>),
+    /// A course, as lines.
+    Course(String),
 }
 
 /// What stacked bars consist of.
@@ -143,7 +153,8 @@ impl ClaimRule {
         table.known(&CLAIM);
         let id = id(table, &CLAIM.id);
         let (source, text) = (table.read(&CLAIM.source), table.read(&CLAIM.text));
-        let (metric, peak_of) = (compared(table), peak_of(table));
+        let (metric, peak_of) = (compared(table), another(table, &CLAIM.peak_of));
+        let compared_metric = another(table, &CLAIM.compared_metric);
         let each = factor(table, &CLAIM.each, factors);
         let selection =
             table.given(&CLAIM.r#where).map(|it| Selection::read(&it, factors)).unwrap_or_default();
@@ -158,6 +169,15 @@ impl ClaimRule {
         let compared_with = table
             .given(&CLAIM.compared_with)
             .map(|it| (Selection::read(&it, factors), compared_take));
+        let of_ratios = |key: &str| {
+            if compared_with.is_none()
+                && let Some(given) = table.get(key)
+            {
+                given.wrong("is for a ratio", "add compared_with, or leave it out");
+            }
+        };
+        [CLAIM.compared_metric.name, CLAIM.relative_to.name].into_iter().for_each(of_ratios);
+        let relative_to = relative_to(table, factors);
         let (at_least, at_most) =
             (table.optional(&CLAIM.at_least)?, table.optional(&CLAIM.at_most)?);
         if at_least.is_none() && at_most.is_none() {
@@ -193,6 +213,8 @@ impl ClaimRule {
             peak_of: peak_of?,
             runs,
             compared_with,
+            compared_metric: compared_metric?,
+            relative_to: relative_to?,
             at_least,
             at_most,
             each: each?,
@@ -217,12 +239,15 @@ impl FigureRule {
             .unwrap_or_default();
         let log = table.read(&FIGURE.scale)? == 1;
         let shows = shows?;
-        if let (Shows::Segments(_), true, Some(scale)) = (&shows, log, table.get("scale")) {
+        let are_bars = matches!(shows, Shows::Segments(_) | Shows::Stack(_));
+        if let (true, true, Some(scale)) = (are_bars, log, table.get("scale")) {
             scale.wrong("is for lines: the parts of a stack would mislead", "leave it out");
         }
         let usual = match &shows {
             Shows::Metric(name) => metrics::of(name).map_or("", |metric| metric.unit),
             Shows::Segments(segments) => segments.unit(),
+            Shows::Stack(names) => metrics::of(&names[0]).map_or("", |metric| metric.unit),
+            Shows::Course(name) => metrics::course(name).map_or("", |course| course.unit),
         };
         Some(Self {
             id: id?,
@@ -241,21 +266,43 @@ impl FigureRule {
 
 /// What a figure shows. `None` after a mistake.
 fn shows(table: &Section<'_>) -> Option<Shows> {
-    match (table.get("metric"), table.get("segments")) {
-        (Some(_), None) => metric(table, &FIGURE.metric).map(Shows::Metric),
-        (None, Some(_)) => Some(Shows::Segments(match SEGMENTS[table.read(&FIGURE.segments)?] {
-            "gate" => Segments::Gate,
-            "gate_cpu" => Segments::GateCpu,
-            "request" => Segments::Request,
-            "customer" => Segments::Customer,
-            "tiers" => Segments::Tiers,
-            _ => Segments::Handshakes,
-        })),
-        (Some(_), Some(segments)) => {
-            segments.wrong("excludes `metric`", "leave one of them out");
+    let given = ["metric", "segments", "stack", "course"].map(|key| Some((key, table.get(key)?)));
+    let given: Vec<_> = given.into_iter().flatten().collect();
+    match &given[..] {
+        [("metric", _)] => metric(table, &FIGURE.metric).map(Shows::Metric),
+        [("segments", _)] => {
+            Some(Shows::Segments(match SEGMENTS[table.read(&FIGURE.segments)?] {
+                "gate" => Segments::Gate,
+                "gate_cpu" => Segments::GateCpu,
+                "request" => Segments::Request,
+                "customer" => Segments::Customer,
+                "tiers" => Segments::Tiers,
+                _ => Segments::Handshakes,
+            }))
+        }
+        [("stack", value)] => {
+            let names = table.given(&FIGURE.stack)?;
+            let other = names.iter().find(|name| metrics::of(name).is_none());
+            match other.or(names.is_empty().then_some(&"")) {
+                Some(name) => unknown(value, "must name metrics", name, &metrics::names()),
+                None => return Some(Shows::Stack(names.into_iter().map(str::to_owned).collect())),
+            }
             None
         }
-        (None, None) => {
+        [(_, value)] => {
+            let name = table.given(&FIGURE.course)?;
+            if metrics::course(name).is_none() {
+                let names: Vec<&str> = metrics::COURSES.iter().map(|course| course.name).collect();
+                unknown(value, "is no course", name, &names);
+                return None;
+            }
+            Some(Shows::Course(name.to_owned()))
+        }
+        [(first, _), .., (_, last)] => {
+            last.wrong(format!("excludes `{first}`"), "leave one of them out");
+            None
+        }
+        [] => {
             table.wrong(
                 "must have `metric` or `segments`",
                 "metric = \"requests_per_s\" draws lines, segments = \"gate\" stacked bars",
@@ -283,6 +330,9 @@ fn x_axis(table: &Section<'_>, shows: Option<&Shows>) -> Option<XAxis> {
         (Some(Shows::Metric(_)), XAxis::Knee, Some(given)) => {
             given.wrong("is for `segments`", "choose load");
         }
+        (Some(Shows::Stack(_) | Shows::Course(_)), _, Some(given)) => {
+            given.wrong("is for `metric` and `segments`", "leave it out");
+        }
         (Some(Shows::Segments(_)), _, None) => return Some(XAxis::Load),
         (Some(Shows::Segments(_)), XAxis::Time | XAxis::OfferedPerS, Some(given)) => {
             given.wrong("is for lines", "choose load, processors or knee");
@@ -308,8 +358,8 @@ pub(crate) const OVER_TIME: [&str; 8] = [
 fn id(table: &Section<'_>, key: &Key<Text>) -> Option<String> {
     let id = table.read(key)?;
     let sound = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    if id.is_empty() || id.len() > 40 || !id.bytes().all(sound) {
-        let rule = "must have letters, digits and hyphens only, at most 40";
+    if id.is_empty() || id.len() > 60 || !id.bytes().all(sound) {
+        let rule = "must have letters, digits and hyphens only, at most 60";
         table.get(key.name)?.wrong(rule, "choose a short name");
         return None;
     }
@@ -344,15 +394,20 @@ fn compared(table: &Section<'_>) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// The metric that a peak is of, if one is given. `None` after a mistake.
-fn peak_of(table: &Section<'_>) -> Option<Option<String>> {
-    let Some(given) = table.get(CLAIM.peak_of.name) else { return Some(None) };
-    let name = table.optional(&CLAIM.peak_of)??;
-    if metrics::of(name).is_none() {
-        unknown(&given, "is no metric", name, &metrics::names());
+/// A metric beside that of the claim, if one is given. `None` after a mistake.
+fn another(table: &Section<'_>, key: &Key<Text>) -> Option<Option<String>> {
+    if table.get(key.name).is_none() { Some(None) } else { metric(table, key).map(Some) }
+}
+
+/// The two selections that a ratio is relative to, if they are given. `None` after a mistake.
+fn relative_to(table: &Section<'_>, factors: &[Factor]) -> Option<Option<(Selection, Selection)>> {
+    let Some(given) = table.given(&CLAIM.relative_to) else { return Some(None) };
+    let [first, second] = &given[..] else {
+        let remedy = "write [{ policy = \"tide\" }, { policy = \"off\" }]";
+        table.get(CLAIM.relative_to.name)?.wrong("must be two selections of runs", remedy);
         return None;
-    }
-    Some(Some(name.to_owned()))
+    };
+    Some(Some((Selection::read(first, factors), Selection::read(second, factors))))
 }
 
 /// The name of a factor, if one is given. `None` after a mistake.

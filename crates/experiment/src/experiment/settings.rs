@@ -7,9 +7,10 @@ use tidegate_load::Scenario;
 use tidegate_load::scenario::BUILT_IN;
 
 use super::keys::{
-    CERTIFICATES, GROUPS, HANDSHAKES, KEEPS, PASSWORD_COSTS, PASSWORD_SITES, SECURITY, SITES,
-    STUBS, SYSTEM, TLS, WORKLOAD,
+    CERTIFICATES, CONFIGURATIONS, GROUPS, HANDSHAKES, KEEPS, PASSWORD_COSTS, PASSWORD_SITES,
+    SECURITY, SITES, STUBS, SYSTEM, TLS, WORKLOAD,
 };
+use crate::metrics::messages;
 
 /// System and workload of one run, without anything left open. The fields have the names of
 /// the keys that set them.
@@ -31,6 +32,9 @@ pub struct Settings {
     pub extra_cpu: f64,
     /// Whether a gate stands before the service.
     pub gate: bool,
+    /// The message service and its security.
+    #[serde(default)]
+    pub configuration: Option<String>,
     /// Its admission policy.
     pub policy: String,
     /// What secures the connections of the brokerage.
@@ -66,6 +70,9 @@ pub struct Settings {
     pub trace: bool,
     /// Processors of service and gate.
     pub processors: u32,
+    /// Whether the service and what comes share all processors.
+    #[serde(default)]
+    pub shared_processors: bool,
     /// How much of a core each of them is; none until resources are known.
     pub processor_share: Option<f64>,
     /// The customers' scenario, by name or path.
@@ -148,6 +155,16 @@ impl Settings {
         self.trace && self.gate
     }
 
+    /// Whether it says how many customers come.
+    pub(super) fn has_load(&self) -> bool {
+        self.load.or(self.rate).is_some() || self.customers.is_some()
+    }
+
+    /// Whether the service is a message service.
+    pub fn is_of_messages(&self) -> bool {
+        self.site == messages::SITE
+    }
+
     /// Whether the service is one whose cost of a password can be set.
     pub(super) fn hashes_passwords(&self) -> bool {
         self.command.is_empty() && PASSWORD_SITES.contains(&self.site.as_str())
@@ -162,7 +179,7 @@ impl Settings {
                 settings.put(name, From::Table(section));
             }
         }
-        if settings.load.or(settings.rate).is_none() && settings.customers.is_none() {
+        if !settings.has_load() && !settings.is_of_messages() {
             settings.load = Some(1.0);
         }
         settings
@@ -205,6 +222,9 @@ impl Settings {
             "database" => self.database = Some(from.read(&s.database)?.to_owned()),
             "extra_cpu" => self.extra_cpu = from.read(&s.extra_cpu)?.as_secs_f64(),
             "gate" => self.gate = from.read(&s.gate)?,
+            "configuration" => {
+                self.configuration = Some(word(CONFIGURATIONS, from.read(&s.configuration)?));
+            }
             "policy" => self.policy = from.read(&s.policy)?.to_owned(),
             "certificate" => {
                 self.certificate = word(CERTIFICATES, from.read(&s.certificate)?);
@@ -222,6 +242,7 @@ impl Settings {
             "group" => self.group = word(GROUPS, from.read(&s.group)?),
             "trace" => self.trace = from.read(&s.trace)?,
             "processors" => self.processors = from.read(&s.processors)?.try_into().ok()?,
+            "shared_processors" => self.shared_processors = from.read(&s.shared_processors)?,
             "processor_share" => self.processor_share = Some(from.read(&s.processor_share)?),
             "scenario" => self.scenario = scenario(from.read(&w.scenario)?, from)?,
             "load" => self.offer((Some(from.read(&w.load)?), None, None)),
@@ -300,7 +321,7 @@ mod tests {
         let mut fields = settings.clone().unwrap().fields();
         let later = ["security", "web_app", "app_data", "stub", "app_servers", "app_server_share"];
         let later = later.into_iter().chain(["password_cost", "group", "customers", "keep"]);
-        let later = later.chain(["handshakes", "trace"]);
+        let later = later.chain(["handshakes", "trace", "configuration", "shared_processors"]);
         later.for_each(|name| assert!(fields.remove(name).is_some(), "{name}"));
         let read = serde_json::from_value(Json::Object(fields)).unwrap();
         assert_eq!(settings, Some(read));

@@ -1,7 +1,7 @@
 //! What a study leaves beside its runs: tables, figures, the page and the summary.
 
 mod page;
-pub mod parquet;
+pub use crate::parquet;
 pub mod png;
 
 use tidegate_host::CoreUse;

@@ -122,7 +122,8 @@ impl<'a> Bench<'a> {
         self.resources.limit(&grant, &started.processes())?;
         let servers = started.system().application_servers();
         groups.extend(self.resources.limit_servers(settings, servers)?);
-        let window = Window { planned, grant: &grant, folder: open.path(), stop: self.stop };
+        let (workshop, stop) = (&self.workshop, self.stop);
+        let window = Window { planned, grant: &grant, folder: open.path(), workshop, stop };
         let readings = driver.drive(window, &started, show);
         self.unless_stopped()?;
         let mut readings = readings?;
@@ -157,6 +158,7 @@ impl<'a> Bench<'a> {
             pulse_cost_s: self.pulse.cost_s(readings.measured.0, readings.measured.1),
             figures: readings.figures,
             phases: readings.phases,
+            courses: readings.courses,
             driver_saturated: readings.saturated,
             seconds: readings.seconds,
         };

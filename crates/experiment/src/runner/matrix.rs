@@ -41,7 +41,7 @@ const ATTEMPTS: usize = 4;
 pub(super) struct Matrix<'a> {
     experiment: &'a Experiment,
     options: &'a Options,
-    combinations: &'a [Combination],
+    pub(super) combinations: &'a [Combination],
     resources: &'a Resources,
     scenarios: &'a BTreeMap<String, Scenario>,
     /// What is to be done, in order.
@@ -206,7 +206,13 @@ impl<'a> Matrix<'a> {
         let warm_up_s = (times * session * settings.time_scale)
             .clamp(least, most)
             .max(self.windows().warm_up_s);
-        Windows { warm_up_s, measured_s: PROBE_S, repetitions: 1, warm_up_per_customer_s: 0.0 }
+        Windows {
+            warm_up_s,
+            measured_s: PROBE_S,
+            repetitions: 1,
+            warm_up_per_customer_s: 0.0,
+            requests: None,
+        }
     }
 
     /// The customers' scenario.
@@ -309,7 +315,7 @@ impl<'a> Schedule<'a> for Matrix<'a> {
         (self.all - self.left, self.all)
     }
 
-    fn left(&self) -> Duration {
+    fn left(&self) -> Option<Duration> {
         self.time_left()
     }
 }
@@ -348,8 +354,9 @@ levels = [0.5, 2]
         let resources = Resources::whole_cores(&allowed.only(0)?, &allowed.only(1)?).unwrap();
         let experiment = Experiment::from_toml(LOADS, "x.toml").unwrap();
         let (out, server_cores, driver_cores) = ("".into(), None, None);
-        let (quick, resume) = (false, false);
-        let options = Options { out, quick, resume, seed: 1, server_cores, driver_cores };
+        let (quick, resume, without_java) = (false, false, false);
+        let options =
+            Options { out, quick, resume, seed: 1, server_cores, driver_cores, without_java };
         let combinations = experiment.combinations(false);
         let name = &experiment.base.scenario;
         let scenarios = BTreeMap::from([(name.clone(), Scenario::built_in(name).unwrap())]);
@@ -357,7 +364,7 @@ levels = [0.5, 2]
             Matrix::new(&experiment, &options, &combinations, &resources, &scenarios, complete);
         let mut runs = Vec::new();
         while let Some(run) = matrix.next().unwrap() {
-            assert!(matrix.left() > Duration::ZERO);
+            assert!(matrix.left() > Some(Duration::ZERO));
             loop {
                 runs.push((run.planned.id.clone(), run.driver.rate_per_s()));
                 let record = Record { planned: run.planned.clone(), ..gives(runs.len()) };
@@ -367,7 +374,7 @@ levels = [0.5, 2]
             }
         }
         assert_eq!(matrix.done(), (2, 2));
-        assert_eq!(matrix.left(), Duration::ZERO);
+        assert_eq!(matrix.left(), Some(Duration::ZERO));
         Some((runs, matrix.complete))
     }
 

@@ -22,7 +22,7 @@ use crate::record::{self, Record};
 use crate::resources::Resources;
 use crate::schedule::{Schedule, Taken};
 use crate::state::State;
-use crate::system::check_policies;
+use crate::system::{check_policies, leave_out_java};
 use crate::{Error, Result};
 pub use bench::Bench;
 use matrix::Matrix;
@@ -39,8 +39,8 @@ pub enum Event<'a> {
         what: &'a str,
         /// Runs that are done, and all of them; without capacities and baselines.
         done: (usize, usize),
-        /// Time that the rest takes.
-        left: Duration,
+        /// Time that the rest takes; none where only a complete run would tell it.
+        left: Option<Duration>,
     },
     /// The state of the customers.
     Progress(&'a Snapshot),
@@ -77,7 +77,9 @@ pub fn run(
 ) -> Result<Measured> {
     let mut combinations = experiment.combinations(options.quick);
     let given = (&options.server_cores, &options.driver_cores);
-    let resources = Resources::find(given, &mut combinations, Quota::new)?;
+    let left_out = leave_out_java(&mut combinations, options.without_java)?;
+    let mut resources = Resources::find(given, &mut combinations, Quota::new)?;
+    resources.notes.extend(left_out);
     let state = State::new(experiment, options, &resources, scenario_texts(&combinations)?);
     state.claim(&options.out, options.resume)?;
     let mut bench = Bench::open(&resources, &options.out, &experiment.folder, stop)?;

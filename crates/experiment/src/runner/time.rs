@@ -1,12 +1,12 @@
 //! The time that the rest of a study takes: the load of what is to be measured, and what each
 //! run takes beside its load, which complete runs tell.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tidegate_stats::mean;
 
-use crate::experiment::Windows;
+use crate::experiment::{Settings, Windows};
 use crate::record::{Kind, Record};
 
 use super::matrix::{Matrix, SHARES, Stage};
@@ -16,35 +16,34 @@ const FIRST_OVERHEAD_S: f64 = 0.5;
 /// Probes that a capacity takes as long as none is known: a light one, and those that approach it.
 const FIRST_PROBES: f64 = 4.0;
 
-/// Windows that are still to be measured.
+/// Seconds that the windows take that are still to be measured.
 #[derive(Debug, Default)]
-struct Rest {
-    count: f64,
-    /// Seconds of their load, warm-up included.
-    load_s: f64,
-}
+struct Rest(f64);
 
 impl Rest {
-    /// Adds so many windows with these times.
-    fn add(&mut self, count: f64, windows: &Windows) {
-        self.count += count;
-        self.load_s += count * windows.length().as_secs_f64();
+    /// Adds so many windows with these times, and as many seconds beside the load of each.
+    fn add(&mut self, count: f64, windows: &Windows, overhead_s: f64) {
+        self.0 += count * (windows.length().as_secs_f64() + overhead_s);
     }
 
-    /// The time that they take, with so many seconds beside the load of each.
-    fn time(&self, overhead_s: f64) -> Duration {
-        Duration::try_from_secs_f64(self.load_s + self.count * overhead_s).unwrap_or_default()
+    /// The time that they take.
+    fn time(&self) -> Duration {
+        Duration::try_from_secs_f64(self.0).unwrap_or_default()
     }
 }
 
 /// Seconds that a window takes beside its load, such as for starting a server: the mean over
-/// complete ones.
-fn overhead_s<'r>(complete: impl Iterator<Item = &'r Record>) -> f64 {
+/// complete ones. Where requests are counted that is all of it: the mean over those of the same
+/// settings, or else over all.
+fn overhead_s(complete: &BTreeMap<String, Record>, settings: &Settings) -> f64 {
     let beside = |record: &Record| {
         let load_s = record.planned.windows.length().as_secs_f64();
         Some((record.took_s? - load_s).max(0.0))
     };
-    mean(complete.filter_map(beside)).unwrap_or(FIRST_OVERHEAD_S)
+    let is_same =
+        |it: &&Record| it.planned.windows.requests.is_some() && it.planned.settings == *settings;
+    let same = mean(complete.values().filter(is_same).filter_map(beside));
+    same.or_else(|| mean(complete.values().filter_map(beside))).unwrap_or(FIRST_OVERHEAD_S)
 }
 
 /// Probes that a capacity takes: the mean over those that are known.
@@ -57,39 +56,45 @@ fn probes_each<'r>(complete: impl Iterator<Item = &'r Record>) -> f64 {
 
 impl Matrix<'_> {
     /// The time that the rest takes: what is next, all else that is missing of its block, and the
-    /// blocks after it.
-    pub(super) fn time_left(&self) -> Duration {
+    /// blocks after it. None where requests are counted, as long as no run is complete.
+    pub(super) fn time_left(&self) -> Option<Duration> {
         let windows = self.windows();
+        if windows.requests.is_some() && self.complete.is_empty() {
+            return None;
+        }
+        let overhead_s = |settings: &Settings| overhead_s(&self.complete, settings);
         let probes = probes_each(self.complete.values());
         let (mut rest, mut estimated) = (Rest::default(), BTreeSet::new());
         for (number, block) in self.blocks[self.at..].iter().enumerate() {
             for index in self.missing(block) {
-                rest.add(1.0, &self.windows_of(index));
+                let settings = &self.combinations[index].settings;
+                rest.add(1.0, &self.windows_of(index), overhead_s(settings));
             }
             let Some(settings) = self.first_load(block) else { continue };
             let is_new = estimated.insert(settings.capacity_key());
+            let beside_s = overhead_s(settings);
             let now = if number == 0 { &self.stage } else { &Stage::Begin };
             match now {
                 Stage::Runs(..) => continue,
                 Stage::Probes(_, now) => {
                     let done = (SHARES.len() - now.left()) as f64;
-                    rest.add((probes - done).max(1.0), &self.probe_windows(settings));
+                    let probes = (probes - done).max(1.0);
+                    rest.add(probes, &self.probe_windows(settings), beside_s);
                 }
                 Stage::Begin if is_new && self.known(settings).is_none() => {
-                    rest.add(probes, &self.probe_windows(settings));
+                    rest.add(probes, &self.probe_windows(settings), beside_s);
                 }
                 Stage::Begin | Stage::Baseline(..) => {}
             }
-            rest.add(1.0, &windows);
+            rest.add(1.0, &windows, beside_s);
         }
-        rest.time(overhead_s(self.complete.values()))
+        Some(rest.time())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::Settings;
     use crate::record::tests::record;
 
     /// A record of 3 s of load that took so many seconds.
@@ -104,12 +109,29 @@ mod tests {
     fn what_a_run_takes_beside_its_load_is_the_mean_of_the_complete_ones() {
         let of = |all: &[Option<f64>]| {
             let all: Vec<Record> = all.iter().map(|it| took(*it, Kind::Run, "tomcat")).collect();
-            overhead_s(all.iter())
+            overhead_s(&by_id(all), &Settings::default())
         };
         assert_eq!(of(&[]), 0.5);
         assert_eq!(of(&[None]), 0.5, "a run of before this was kept");
         assert_eq!(of(&[Some(7.0), Some(9.0), None]), 5.0);
         assert_eq!(of(&[Some(2.0)]), 0.0, "the load generator may end early");
+    }
+
+    fn by_id(all: Vec<Record>) -> BTreeMap<String, Record> {
+        all.into_iter().enumerate().map(|(index, it)| (index.to_string(), it)).collect()
+    }
+
+    #[test]
+    fn where_requests_are_counted_a_run_takes_as_long_as_those_of_its_settings_before() {
+        let counted = |site: &str, s: f64| {
+            let mut record = took(Some(s), Kind::Run, site);
+            record.planned.windows.requests = Some(20);
+            record
+        };
+        let all = by_id(vec![counted("clear", 1.0), counted("xml", 5.0), counted("xml", 6.0)]);
+        let of =
+            |site: &str| overhead_s(&all, &Settings { site: site.into(), ..Settings::default() });
+        assert_eq!([of("clear"), of("xml"), of("jose")], [1.0, 5.5, 4.0], "the mean of all");
     }
 
     #[test]
@@ -133,13 +155,14 @@ mod tests {
             measured_s: 2.0,
             repetitions: 1,
             warm_up_per_customer_s: 0.1,
+            requests: None,
         };
         let closed = Settings { customers: Some(50), ..Settings::default() };
         let mut rest = Rest::default();
-        rest.add(2.0, &windows);
-        rest.add(1.0, &windows.of_run(&closed));
+        rest.add(2.0, &windows, 4.0);
+        rest.add(1.0, &windows.of_run(&closed), 4.0);
         // Two of 3 s, one of 8 s, and 4 s beside each.
-        assert!((rest.time(4.0).as_secs_f64() - 26.0).abs() < 1e-9, "{rest:?}");
-        assert_eq!(Rest::default().time(4.0), Duration::ZERO);
+        assert!((rest.time().as_secs_f64() - 26.0).abs() < 1e-9, "{rest:?}");
+        assert_eq!(Rest::default().time(), Duration::ZERO);
     }
 }

@@ -2,6 +2,7 @@
 
 mod brokerage;
 mod gate;
+mod messages;
 mod own;
 mod servers;
 mod site;
@@ -15,9 +16,12 @@ use tidegate_load::Stop;
 
 use crate::experiment::Settings;
 use crate::folder::MAKE_ROOM;
+use crate::metrics::messages::SITE;
 use crate::{Error, Result};
 use brokerage::Brokerage;
 pub use gate::{GateTimes, TRACE, check_policies};
+use messages::MessageService;
+pub use messages::{Configuration, Server, leave_out_java};
 pub use site::TRACE as SITE_TRACE;
 pub use tidegate_brokerage::TIERS;
 use tidegate_sitekit::password::PasswordCost;
@@ -91,6 +95,7 @@ pub fn prepare(settings: &Settings, workshop: &Workshop) -> Result<()> {
         _ if !settings.command.is_empty() => Ok(()),
         "auction" => site::prepare(settings, workshop),
         "brokerage" => brokerage::prepare(settings, workshop),
+        SITE => messages::prepare(workshop),
         _ => Ok(()),
     }
 }
@@ -150,6 +155,7 @@ fn start(
     Ok(match settings.site.as_str() {
         "tomcat" => Box::new(servers::tomcat(settings, cores, folder, stop)?),
         "node" => Box::new(servers::node(settings, cores, folder)?),
+        SITE => Box::new(MessageService::start(settings, cores, workshop, folder, stop)?),
         "brokerage" => Box::new(Brokerage::start(settings, cores, workshop, folder)?),
         _ => Box::new(site::start(settings, cores, workshop, folder)?),
     })
@@ -165,6 +171,8 @@ pub struct Started {
     system: Box<dyn System>,
     /// When its start began.
     since: Instant,
+    /// Seconds from then until the system was ready.
+    pub ready_s: f64,
 }
 
 /// CPU seconds since the start of a system.
@@ -194,7 +202,8 @@ impl Started {
     ) -> Result<Self> {
         let since = Instant::now();
         let system = start(settings, cores, workshop, folder, stop)?;
-        Ok(Self { gates: Vec::new(), front: None, system, since })
+        let ready_s = since.elapsed().as_secs_f64();
+        Ok(Self { gates: Vec::new(), front: None, system, since, ready_s })
     }
 
     /// Lets customers come through a gate with the policy of these settings, if they have one. It

@@ -31,6 +31,20 @@ impl MessagesKeys {
         Ok(Self { folder: folder.to_owned() })
     }
 
+    /// The keys in `folder`, which are made if they are not there.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn open(folder: &Path) -> Result<Self> {
+        // Tomcat runs elsewhere.
+        let folder = &std::path::absolute(folder).of_machine("no current folder")?;
+        // The last file that is written.
+        if folder.join("client.key").exists() {
+            return Ok(Self { folder: folder.clone() });
+        }
+        Self::make(folder)
+    }
+
     /// The environment variable for [`super::TomcatSetup::env`].
     pub fn env(&self) -> (String, String) {
         (VARIABLE.to_owned(), self.folder.display().to_string())

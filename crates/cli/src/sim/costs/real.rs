@@ -131,7 +131,7 @@ pub fn run(
     let stop = crate::signals::stop_on_signal()?;
     let resources = Resources::whole_cores(&server, &driver)?;
     let costs: Vec<Costs> = courses.iter().map(|course| Costs::new(course, &resources)).collect();
-    let seconds: f64 = costs.iter().map(|costs| costs.left().as_secs_f64()).sum();
+    let seconds: f64 = costs.iter().filter_map(|costs| Some(costs.left()?.as_secs_f64())).sum();
     println!(
         "Site and gate on processor {server}, customers on processor {driver}. About {:.0} minutes.\n",
         (seconds / 60.0).ceil()
@@ -232,10 +232,10 @@ impl<'a> Schedule<'a> for Costs<'a> {
         Ok(Taken::Kept)
     }
 
-    fn left(&self) -> Duration {
+    fn left(&self) -> Option<Duration> {
         let probe_s = PROBE_S.0 + PROBE_S.1 + OVERHEAD_S;
         let probes_s = self.probes.left() as f64 * probe_s;
-        Duration::from_secs_f64(probes_s + self.course.lasts_s + OVERHEAD_S)
+        Some(Duration::from_secs_f64(probes_s + self.course.lasts_s + OVERHEAD_S))
     }
 }
 

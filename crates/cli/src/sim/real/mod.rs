@@ -74,7 +74,7 @@ pub fn run(
         GateRuns::new(scenario, conditions, (policies, load(scenario)), &resources)
     };
     let all: Vec<GateRuns> = scenarios.iter().zip(&conditions).map(runs).collect();
-    let left: f64 = all.iter().map(|runs| runs.left().as_secs_f64()).sum();
+    let left: f64 = all.iter().filter_map(|runs| Some(runs.left()?.as_secs_f64())).sum();
     print(format!(
         "Site and gate on processor {server}, customers on processor {driver}. About {:.0} minutes.\n",
         (left / 60.0).ceil()

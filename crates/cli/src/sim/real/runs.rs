@@ -193,13 +193,13 @@ impl<'a> Schedule<'a> for GateRuns<'a> {
         Ok(Taken::Kept)
     }
 
-    fn left(&self) -> Duration {
+    fn left(&self) -> Option<Duration> {
         let probe_s = self.probe_s();
         let probes_s = self.probes.left() as f64 * (1.5 * probe_s + OVERHEAD_S);
         let capacity_s = if self.capacity.is_none() { 3.0 * probe_s + OVERHEAD_S } else { 0.0 };
         let runs = self.policies.len() - self.measured.len();
         let runs_s = runs as f64 * (self.scenario.duration_s + OVERHEAD_S);
-        Duration::from_secs_f64(probes_s + capacity_s + runs_s)
+        Some(Duration::from_secs_f64(probes_s + capacity_s + runs_s))
     }
 }
 

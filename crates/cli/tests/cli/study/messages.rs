@@ -22,12 +22,13 @@ fn text(output: &Output) -> String {
     String::from_utf8([output.stdout.clone(), output.stderr.clone()].concat()).unwrap()
 }
 
-/// The complete measurements of a folder with their contents, by name.
+/// The complete runs of a folder with their records, by name.
 fn complete(out: &Path) -> Vec<(String, Vec<u8>)> {
-    let files = std::fs::read_dir(out.join("runs")).into_iter().flatten().flatten();
-    let complete = files.filter(|file| file.path().extension().is_some_and(|it| it == "json"));
+    let folders = std::fs::read_dir(out.join("runs")).into_iter().flatten().flatten();
+    let named = folders.map(|folder| (folder.file_name().into_string().unwrap(), folder.path()));
+    let complete = named.filter(|(name, _)| !name.ends_with(".partial"));
     let mut read: Vec<_> = complete
-        .map(|file| (file.file_name().into_string().unwrap(), std::fs::read(file.path()).unwrap()))
+        .map(|(name, path)| (name, std::fs::read(path.join("run.json")).unwrap()))
         .collect();
     read.sort();
     read
@@ -53,12 +54,16 @@ fn a_tiny_study_that_was_interrupted_is_continued_to_every_configuration_of_our_
     let message = text(&interrupted);
     assert_eq!(interrupted.status.code(), Some(3), "{message}");
     let kept = complete(&out);
-    let expected = format!("stopped; {} of 12 measurements are kept in", kept.len());
-    assert!(message.contains(&expected), "{message}");
-    assert!(
-        message.contains("--resume continues there") && message.contains(" left)"),
-        "{message}"
-    );
+    assert!(kept.len() < 12, "{message}");
+    for expected in [
+        "stopped; complete runs are kept in",
+        "--resume continues there",
+        "0/12 round 1: configuration ",
+        "(time left: known after this)",
+        " left)",
+    ] {
+        assert!(message.contains(expected), "{expected} is missing in\n{message}");
+    }
     assert!(!out.join("summary.json").exists() && !out.join("report.html").exists());
 
     let again = tidegate(&arguments);
@@ -66,8 +71,12 @@ fn a_tiny_study_that_was_interrupted_is_continued_to_every_configuration_of_our_
     assert!(text(&again).contains("--resume continues it"), "{}", text(&again));
     let other = tidegate(&[arguments.as_slice(), &["--resume", "--seed", "2"]].concat());
     assert_eq!(other.status.code(), Some(2), "{}", text(&other));
-    let differs = "was begun with --seed 1 (here --seed 2); give the same flags, or another --out";
+    let differs = "was run with another --seed; give the same file and flags, or another --out";
     assert!(text(&other).contains(differs), "{}", text(&other));
+    let other =
+        tidegate(&[&arguments[..arguments.len() - 3], &["3", "--out", dir, "--resume"]].concat());
+    assert_eq!(other.status.code(), Some(2), "{}", text(&other));
+    assert!(text(&other).contains("other --rounds or --requests"), "{}", text(&other));
     assert_eq!(complete(&out), kept, "nothing was touched");
 
     let output = tidegate(&[arguments.as_slice(), &["--resume"]].concat());
@@ -112,21 +121,29 @@ fn check_results(folder: &Path) {
     let summary: Value = serde_json::from_str(&read("summary.json")).unwrap();
     assert_eq!(summary["study"], "messages");
     let rows = |name: &str| summary["tables"][name].as_array().unwrap().clone();
-    let names: Vec<String> = rows("key_numbers")
+    let names: Vec<String> = rows("points")
         .iter()
         .map(|row| row["configuration"].as_str().unwrap().to_owned())
         .collect();
     let expected =
         ["rust-clear", "rust-https", "rust-jose", "rust-cose", "rust-http-signatures", "rust-xml"];
     assert_eq!(names, expected);
-    for row in rows("key_numbers") {
-        for column in ["ready_s", "first_request_ms", "average_ms", "overall_per_s"] {
+    for row in rows("points") {
+        for column in ["ready_s", "first_request_ms", "warm_up_ms", "overall_per_s"] {
             assert!(row[column].as_f64().unwrap() > 0.0, "{column}: {row:#}");
         }
     }
-    assert_eq!(rows("first_requests").len(), 6 * 17);
-    assert_eq!(rows("sizes").len(), 6 * 5);
-    bytes_are_those_of_the_wire(&rows("sizes"), &rows("connections"));
+    let of_course = |name: &str| rows("courses").iter().filter(|row| row["course"] == name).count();
+    assert_eq!((of_course("first_requests"), of_course("batches")), (6 * 17, 6 * 10));
+    assert_eq!(of_course("server_cpu"), 6 * 5);
+    assert_eq!(rows("series").len(), 6 * 9 + 1, "one's sessions are resumed as well");
+    bytes_are_those_of_the_wire(&rows("series"));
+    for row in rows("ratios") {
+        let clear = if row["configuration"] == "rust-clear" { "none" } else { "rust-clear" };
+        assert_eq!(row["compared_with"], clear, "{row:#}");
+        assert!(row["two_clients_ms_by_reference"].as_f64().unwrap() > 0.0, "{row:#}");
+    }
+    assert_eq!(rows("ratios").len(), 5);
     let java = |claim: &&Value| claim["id"].as_str().unwrap().contains("jsp");
     let claims = summary["claims"].as_array().unwrap();
     assert!(claims.iter().filter(java).all(|claim| claim["verdict"] == "undecided"));
@@ -134,28 +151,35 @@ fn check_results(folder: &Path) {
     assert!(page.contains("left out") && page.contains("<svg"), "the page says what is missing");
     // Per round: the long series and that of two clients; connections; five payloads.
     let each = 20 + 20 + 20 * 2 + 20 * 5;
-    let every = 2 * (6 * each + 20);
-    assert_eq!(rows_of(folder, "requests.parquet"), every, "one's sessions are resumed as well");
-    assert_eq!(rows_of(folder, "results.parquet"), 2 * 6);
+    let out = folder.join("out");
+    for (run, _) in complete(&out) {
+        let expected = if run.ends_with("rust-https") { each + 20 } else { each };
+        assert_eq!(
+            rows_of(&out.join("runs").join(&run).join("requests.parquet")),
+            expected,
+            "{run}"
+        );
+    }
+    assert_eq!(rows_of(&out.join("results.parquet")), 2 * 6);
 }
 
 /// The rows of a table.
-fn rows_of(folder: &Path, name: &str) -> i64 {
-    let file = folder.join("out").join(name);
-    let reader = SerializedFileReader::try_from(file.as_path()).unwrap();
+fn rows_of(file: &Path) -> i64 {
+    let reader = SerializedFileReader::try_from(file).unwrap();
     reader.metadata().file_metadata().num_rows()
 }
 
 /// What is counted contains the payload, and a full handshake is more than a resumed one.
-fn bytes_are_those_of_the_wire(sizes: &[Value], connections: &[Value]) {
-    for row in sizes {
-        let payload = row["payload_bytes"].as_f64().unwrap();
+fn bytes_are_those_of_the_wire(series: &[Value]) {
+    for row in series {
+        let size = row["series"].as_str().unwrap().strip_prefix("size_");
+        let payload = size.map_or(200.0, |size| size.parse().unwrap());
         assert!(row["bytes_out"].as_f64().unwrap() > payload, "{row:#}");
     }
     let received = |connection: &str| {
-        let found = connections
+        let found = series
             .iter()
-            .find(|row| row["configuration"] == "rust-https" && row["connection"] == connection);
+            .find(|row| row["configuration"] == "rust-https" && row["series"] == connection);
         found.unwrap()["bytes_in"].as_f64().unwrap()
     };
     assert!(received("keep") < received("resumed"));

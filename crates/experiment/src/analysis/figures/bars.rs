@@ -8,8 +8,9 @@ use tidegate_report::{Bar, Group, Part, StackedBars};
 use super::groups::{Groups, load_of};
 use crate::analysis::curves::curves;
 use crate::analysis::segments;
-use crate::analysis::{Run, load_factor};
+use crate::analysis::{self, Run, load_factor};
 use crate::experiment::{Experiment, FigureRule, Segments, XAxis};
+use crate::metrics;
 
 /// A figure of stacked bars.
 pub(super) struct Bars {
@@ -52,6 +53,30 @@ impl Bars {
             x_label,
             unit: rule.unit.clone(),
             is_share: of == Segments::Handshakes,
+        }
+    }
+
+    /// A bar of metrics for each group of runs.
+    pub(super) fn of_levels(rule: &FigureRule, names: &[String], groups: Groups<'_>) -> Self {
+        let meaning = |name: &String| {
+            metrics::of(name).map_or_else(|| name.clone(), |metric| metric.meaning.to_string())
+        };
+        let part = |(index, name): (usize, &String)| Part {
+            name: meaning(name),
+            colour: 2 * index,
+            striped: false,
+        };
+        let group = |(name, runs): (String, Vec<&Run>)| {
+            let value = |metric| analysis::mean(runs.iter().copied(), metric);
+            let values = names.iter().map(|name| value(name).unwrap_or_default()).collect();
+            Group { name, bars: vec![Bar { name: String::new(), values }] }
+        };
+        Self {
+            parts: names.iter().enumerate().map(part).collect(),
+            groups: groups.into_iter().map(group).collect(),
+            x_label: rule.lines.clone().unwrap_or_default(),
+            unit: rule.unit.clone(),
+            is_share: false,
         }
     }
 

@@ -7,14 +7,20 @@ use tidegate_report::{Chart, Line, Scale, round_step, time_ticks};
 use super::groups::{groups, load_of};
 use crate::analysis::{Run, load_factor};
 use crate::experiment::{Experiment, FigureRule, Windows, XAxis};
+use crate::metrics;
 use crate::record::Second;
+
+/// Most points of a course whose lines have marks.
+const MOST_MARKS: usize = 20;
 
 /// A figure of lines.
 pub(super) struct Lines {
     pub(super) lines: Vec<Line>,
     x_label: String,
     x_ticks: Vec<f64>,
+    x_tick: Option<fn(f64) -> String>,
     x_max: Option<f64>,
+    x_scale: Scale,
     unit: String,
     log: bool,
     marks: bool,
@@ -49,7 +55,9 @@ impl Lines {
             lines,
             x_label,
             x_ticks,
+            x_tick: None,
             x_max,
+            x_scale: Scale::Linear,
             unit: rule.unit.clone(),
             log: rule.log,
             marks: rule.x != XAxis::Time,
@@ -61,13 +69,47 @@ impl Lines {
         }
     }
 
+    /// The lines of a course: the mean over the rounds at each position.
+    pub(super) fn of_course(
+        experiment: &Experiment,
+        rule: &FigureRule,
+        name: &str,
+        selected: Vec<&Run>,
+    ) -> Self {
+        let line =
+            |(line, runs): (String, Vec<&Run>)| Line { name: line, points: course(&runs, name) };
+        let lines: Vec<Line> = groups(experiment, rule, selected).into_iter().map(line).collect();
+        let course = metrics::course(name);
+        let by_bytes = course.is_some_and(|course| course.by_bytes);
+        let mut xs: Vec<f64> = lines.iter().flat_map(|line| &line.points).map(|at| at.0).collect();
+        xs.sort_by(f64::total_cmp);
+        xs.dedup();
+        let last = xs.last().copied().unwrap_or(1.0);
+        let marks = lines.iter().all(|line| line.points.len() <= MOST_MARKS);
+        Self {
+            lines,
+            x_label: course.map_or("", |course| course.x).to_owned(),
+            x_ticks: if by_bytes { xs } else { time_ticks(last, 8) },
+            x_tick: by_bytes.then_some(bytes),
+            x_max: Some(last),
+            x_scale: if by_bytes { Scale::Log } else { Scale::Linear },
+            unit: rule.unit.clone(),
+            log: rule.log,
+            marks,
+            is_share: false,
+            warm_up_s: None,
+        }
+    }
+
     /// The chart.
     pub(super) fn chart(&self) -> Chart<'_> {
         Chart {
             lines: &self.lines,
             x_label: &self.x_label,
             x_ticks: &self.x_ticks,
+            x_tick: self.x_tick,
             x_max: self.x_max,
+            x_scale: self.x_scale,
             y_unit: &self.unit,
             y_max: self.is_share.then_some(1.0),
             scale: if self.log { Scale::Log } else { Scale::Linear },
@@ -104,6 +146,11 @@ fn points(runs: &[&Run], x: XAxis, metric: &str) -> Vec<(f64, f64)> {
             }
         }
     }
+    means(at)
+}
+
+/// The means of points that stand together, by ascending x.
+fn means(at: BTreeMap<u64, Vec<(f64, f64)>>) -> Vec<(f64, f64)> {
     let mean = |points: Vec<(f64, f64)>| {
         let count = points.len() as f64;
         let sum = points.iter().fold((0.0, 0.0), |sum, (x, y)| (sum.0 + x, sum.1 + y));
@@ -112,6 +159,24 @@ fn points(runs: &[&Run], x: XAxis, metric: &str) -> Vec<(f64, f64)> {
     let mut points: Vec<(f64, f64)> = at.into_values().map(mean).collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     points
+}
+
+/// Bytes in their unit: `16 KiB`.
+fn bytes(size: f64) -> String {
+    match size {
+        size if size < 1024.0 => format!("{size} B"),
+        size if size < 1024.0 * 1024.0 => format!("{} KiB", size / 1024.0),
+        size => format!("{} MiB", size / 1024.0 / 1024.0),
+    }
+}
+
+/// The mean of a course over runs, at each position.
+pub(in crate::analysis) fn course(runs: &[&Run], name: &str) -> Vec<(f64, f64)> {
+    let mut at: BTreeMap<u64, Vec<(f64, f64)>> = BTreeMap::new();
+    for (x, y) in runs.iter().filter_map(|run| run.courses.get(name)).flatten() {
+        at.entry(x.to_bits()).or_default().push((*x, *y));
+    }
+    means(at)
 }
 
 /// The figure of a second. One without a response has no response time: a gap.
@@ -151,5 +216,16 @@ fn x_axis(x: XAxis, lines: &[Line], load: &str, unit: &str) -> (String, Vec<f64>
         XAxis::Load | XAxis::OfferedPerS | XAxis::Knee => {
             ("new clients per second".into(), time_ticks(last, 7), Some(last))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payloads_are_labelled_in_their_unit() {
+        let labels = [200.0, 1024.0, 16384.0, 131_072.0, 1_048_576.0].map(bytes);
+        assert_eq!(labels, ["200 B", "1 KiB", "16 KiB", "128 KiB", "1 MiB"]);
     }
 }

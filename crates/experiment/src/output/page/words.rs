@@ -157,6 +157,7 @@ mod tests {
             measured_s: 1.5,
             repetitions: 3,
             warm_up_per_customer_s: 0.0,
+            requests: None,
         };
         assert_eq!(warm_up(&usual), "0.5 s");
         let longer = Windows { warm_up_per_customer_s: 0.03, ..usual };

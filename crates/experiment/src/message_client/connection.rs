@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 
-use tidegate_experiment::{Error, Result};
+use crate::{Error, Result};
 
 /// Bytes over all connections of a client.
 #[derive(Debug, Default)]

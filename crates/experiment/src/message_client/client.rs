@@ -1,5 +1,6 @@
 //! The client of the Rust service: a thread that sends requests one after the other.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -7,34 +8,55 @@ use bytes::Bytes;
 use http::header::HOST;
 use http::{HeaderValue, Request};
 use http_body_util::{BodyExt, Full};
-use rustls::ClientConfig;
+use rustls::client::Resumption;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
 use tidegate_host::cpu_clock;
 use tidegate_load::Stop;
 use tidegate_messages::{Channel, Message, Operation, PATH, Scene, now_ms};
 use tokio::runtime::Runtime;
 
 use super::connection::{Connection, Traffic};
-use super::series::{Reuse, Sample};
-use tidegate_experiment::{Error, Result};
+use super::series::{Kind, Reuse, Sample};
+use crate::{Error, Result};
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// TLS of the client's connections.
-#[derive(Clone, Debug)]
-pub(super) struct ClientTls {
+struct Tls {
     /// Sessions are resumed.
-    pub resuming: Arc<ClientConfig>,
+    resuming: Arc<ClientConfig>,
     /// Every handshake is a full one.
-    pub full: Arc<ClientConfig>,
+    full: Arc<ClientConfig>,
+}
+
+impl Tls {
+    /// With the certificate of this file as the only authority.
+    fn trusting(chain: &Path) -> Result<Self> {
+        let wrong = |error: &dyn std::fmt::Display| Error::Internal(format!("TLS: {error}"));
+        let mut roots = RootCertStore::empty();
+        let certificate = CertificateDer::from_pem_file(chain).map_err(|error| wrong(&error))?;
+        roots.add(certificate).map_err(|error| wrong(&error))?;
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let resuming = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| wrong(&error))?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let mut full = resuming.clone();
+        full.resumption = Resumption::disabled();
+        Ok(Self { resuming: Arc::new(resuming), full: Arc::new(full) })
+    }
 }
 
 /// One client.
-pub(super) struct Client {
+pub(crate) struct Client {
     runtime: Runtime,
     address: String,
-    tls: Option<ClientTls>,
-    channel: Arc<Channel>,
+    tls: Option<Tls>,
+    channel: Channel,
     traffic: Arc<Traffic>,
     open: Option<Connection>,
 }
@@ -47,43 +69,34 @@ pub(super) struct Sent {
 }
 
 impl Client {
-    /// A client without a connection.
+    /// A client without a connection. With TLS it trusts the certificate of a file.
     ///
     /// # Errors
-    /// No runtime can be started.
-    pub(super) fn new(
-        address: &str,
-        tls: Option<ClientTls>,
-        channel: Arc<Channel>,
-    ) -> Result<Self> {
+    /// No runtime can be started, or the certificate cannot be read.
+    pub(crate) fn new(url: &str, chain: Option<&Path>, channel: Channel) -> Result<Self> {
+        let tls = chain.map(Tls::trusting).transpose()?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|error| Error::Machine(format!("no runtime can be started: {error}")))?;
-        let address = address.to_owned();
+        let address = url.split_once("://").map_or(url, |(_, address)| address).to_owned();
         Ok(Self { runtime, address, tls, channel, traffic: Arc::default(), open: None })
     }
 
-    /// Sends so many requests on this thread.
+    /// Sends so many requests of this kind on this thread.
     ///
     /// # Errors
     /// An answer is missing, late, refused or wrong; the run was stopped.
-    pub(super) fn send(
-        &mut self,
-        requests: usize,
-        payload: usize,
-        reuse: Reuse,
-        stop: &Stop,
-    ) -> Result<Sent> {
+    pub(super) fn send(&mut self, requests: usize, kind: Kind, stop: &Stop) -> Result<Sent> {
         let before = cpu_clock::of_this_thread();
         let mut samples = Vec::with_capacity(requests);
-        let payload = "x".repeat(payload);
-        let (channel, tls) = (Arc::clone(&self.channel), self.tls.clone());
-        let tls = tls.map(|tls| if reuse == Reuse::New { tls.full } else { tls.resuming });
+        let payload = "x".repeat(kind.payload);
+        let reuse = kind.reuse;
+        let tls = self.tls.as_ref();
         let exchange = Exchange {
             address: &self.address,
-            channel: &channel,
-            tls: tls.as_ref(),
+            channel: &self.channel,
+            tls: tls.map(|tls| if reuse == Reuse::New { &tls.full } else { &tls.resuming }),
             traffic: &self.traffic,
             reuse,
         };

@@ -1,0 +1,65 @@
+//! The client of a message service as a driver: series of requests, one after the other.
+//!
+//! Source: paper 002, "Comparing the performance of GT3 security with SSL".
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use tidegate_load::Snapshot;
+
+use super::{Driver, Readings, Window, write};
+use crate::message_client::{Client, Clients, JavaClient, Series, courses, figures, kinds};
+use crate::system::{Configuration, Server, Started};
+use crate::{Error, Result, parquet};
+
+/// The client of the message services.
+pub(super) struct MessageClient;
+
+impl Driver for MessageClient {
+    fn drive(
+        &self,
+        window: Window<'_>,
+        started: &Started,
+        _: &mut dyn FnMut(&Snapshot) -> ControlFlow<()>,
+    ) -> Result<Readings> {
+        let settings = &window.planned.settings;
+        let missing = |what: &str| Error::Internal(format!("a message service has no {what}"));
+        let configuration = Configuration::of(settings).ok_or_else(|| missing("configuration"))?;
+        let requests = window.planned.windows.requests.ok_or_else(|| missing("requests"))?;
+        let url = started.target()?;
+        let mut clients = match configuration.server {
+            Server::Own(format) => {
+                let two = (0..2).map(|_| {
+                    let (channel, chain) = window.workshop.message_client(settings, format)?;
+                    Client::new(&url, configuration.is_tls.then_some(chain), channel)
+                });
+                Clients::Own(two.collect::<Result<_>>()?)
+            }
+            Server::Tomcat(path, security) => Clients::Java(JavaClient {
+                url: url + path,
+                security,
+                keys: window.workshop.java_keys()?,
+            }),
+        };
+        let from = Instant::now();
+        let mut all = Vec::new();
+        for kind in kinds(requests as usize, configuration.is_tls) {
+            let before = started.cpu()?.service;
+            let (samples, client_cpu_s) = clients.send(kind, window.stop)?;
+            let server_cpu_s = started.cpu()?.service - before;
+            all.push(Series { kind, samples, server_cpu_s, client_cpu_s });
+        }
+        let measured = (from, Instant::now());
+        let rows = all.iter().map(|it| it.rows(configuration.name, window.planned.round));
+        write(&window.folder.join("requests.parquet"), &parquet::groups(rows)?)?;
+        Ok(Readings {
+            figures: figures(started.ready_s, &all),
+            phases: BTreeMap::new(),
+            courses: courses(&all),
+            seconds: Vec::new(),
+            saturated: Vec::new(),
+            measured,
+        })
+    }
+}
