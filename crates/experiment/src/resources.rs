@@ -333,6 +333,17 @@ mod tests {
     }
 
     #[test]
+    fn a_service_and_its_client_can_share_all_processors() {
+        let mut one = combinations(&[1], None);
+        one[0].settings.shared_processors = true;
+        let found = Resources::find((&None, &None), &mut one, no_groups).unwrap();
+        let all = Cores::of_this_thread().unwrap();
+        assert_eq!((&found.server, &found.driver), (&all, &all));
+        let grant = found.grant(&one[0].settings);
+        assert_eq!((grant.cpus, grant.cores), (all.list().len() as f64, all));
+    }
+
+    #[test]
     fn a_run_is_granted_as_many_cores_as_its_processors_fill() {
         let Some((server, driver)) = two() else { return };
         let resources = Resources {

@@ -177,6 +177,23 @@ mod tests {
     }
 
     #[test]
+    fn a_logarithmic_x_axis_begins_at_the_lowest_point() {
+        let line = |points: &[f64]| {
+            [crate::Line { name: "a".into(), points: points.iter().map(|x| (*x, 1.0)).collect() }]
+        };
+        let lines = line(&[200.0, 2000.0, 20_000.0]);
+        let chart = Chart { lines: &lines, x_scale: Scale::Log, ..Chart::default() };
+        let axis = Axis::fit(&chart, Size::Narrow);
+        let (right, _) = axis.edges();
+        assert_eq!((axis.x(200.0), axis.x(20_000.0)), (LEFT, right));
+        assert!((axis.x(2000.0) - (LEFT + right) / 2.0).abs() < 1e-9);
+        assert_eq!(axis.x(0.0), LEFT, "what has no place is at the left");
+        let lines = line(&[]);
+        let chart = Chart { lines: &lines, x_scale: Scale::Log, ..Chart::default() };
+        assert_eq!(Axis::fit(&chart, Size::Narrow).x(0.0), LEFT);
+    }
+
+    #[test]
     fn large_ticks_are_short() {
         assert_eq!(
             [0.25, 1500.0, 99_000.0, 250_000.0, 1.5e6].map(number),

@@ -13,6 +13,38 @@ use crate::message_client::{Client, Clients, JavaClient, Series, courses, figure
 use crate::system::{Configuration, Server, Started};
 use crate::{Error, Result, parquet};
 
+/// How a run is measured, for a page: terms with their explanation.
+pub(crate) const METHOD: [(&str, &str); 7] = [
+    (
+        "Series",
+        "One client from the start of the service on, then two clients at a time, then connections and sizes. Requests follow each other without a pause",
+    ),
+    (
+        "A request",
+        "From before the message is made until its answer was verified. The answer to a payload is short",
+    ),
+    (
+        "Once warm",
+        "The second half of a series. A hundred requests are a batch, in short series a tenth of it",
+    ),
+    (
+        "Requests per second",
+        "Of two clients without pauses: their number divided by the mean time of a request",
+    ),
+    (
+        "First answer",
+        "From the start of the service's process until it reports that it is ready, and the first request",
+    ),
+    (
+        "CPU",
+        "Of the whole service, on Java with its compiler and garbage collector; of the client's threads, on Java without them. Bytes are counted at the socket, below TLS",
+    ),
+    (
+        "Security",
+        "rust-https: TLS 1.3, ECDSA P-256. rust-jose: ES256 in ECDH-ES with A256GCM, a new key pair per message. rust-cose: ES256 in A256GCM under a shared secret. rust-http-signatures: signed, not encrypted. rust-xml: XML Signature with ECDSA P-256 in XML Encryption with ECDH-ES and AES-256-GCM, a new key pair per message. soap-wss: signed and encrypted by WSS4J with RSA",
+    ),
+];
+
 /// The client of the message services.
 pub(super) struct MessageClient;
 

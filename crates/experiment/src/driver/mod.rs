@@ -22,6 +22,7 @@ use crate::system::{Started, Workshop};
 use crate::{Error, Result};
 pub use customers::requests_each;
 pub use customers::{Customers, Offered};
+pub(crate) use messages::METHOD;
 use messages::MessageClient;
 
 /// A run as a driver sees it.

@@ -362,3 +362,85 @@ fn a_selection_is_of_the_levels_that_it_names() {
     assert!(!selected("0.5", "off") && !selected("4", "tide"));
     assert_eq!(claim.compared_with.as_ref().unwrap().1, Take::Peak);
 }
+
+/// An experiment of message services.
+const MESSAGES: &str = "\
+name = \"m\"
+about = \"x\"
+[system]
+site = \"messages\"
+gate = false
+[windows]
+requests = 100
+[quick]
+requests = 20
+[[factors]]
+key = \"configuration\"
+levels = [\"rust-clear\", \"rust-jose\"]
+reference = { rust-jose = \"rust-clear\" }
+[[claims]]
+id = \"c\"
+source = \"s\"
+text = \"t\"
+metric = \"new_ms\"
+where = { configuration = \"rust-jose\" }
+compared_with = { configuration = \"rust-clear\" }
+compared_take = \"mean\"
+compared_metric = \"keep_ms\"
+relative_to = [{ configuration = \"rust-jose\" }, { configuration = \"rust-clear\" }]
+at_least = 1
+[[figures]]
+id = \"f\"
+title = \"t\"
+course = \"first_requests\"
+";
+
+#[test]
+fn message_services_are_measured_by_requests_without_a_load() {
+    let experiment = read(MESSAGES).unwrap();
+    let windows = |quick| experiment.windows(quick);
+    assert_eq!((windows(false).requests, windows(true).requests), (Some(100), Some(20)));
+    assert_eq!(windows(false).length(), std::time::Duration::ZERO);
+    assert_eq!((experiment.base.load, experiment.base.is_of_messages()), (None, true));
+    let jose = &experiment.factors[0].levels[1];
+    assert_eq!(jose.reference.as_deref(), Some("rust-clear"));
+    let claim = &experiment.claims[0];
+    assert_eq!(claim.compared_metric.as_deref(), Some("keep_ms"));
+    assert!(claim.relative_to.is_some());
+    let figure = &experiment.figures[0];
+    assert_eq!((&figure.shows, &*figure.unit), (&Shows::Course("first_requests".into()), "ms"));
+    let more = experiment.clone().with(Some(3), Some(50)).unwrap();
+    assert_eq!((more.quick.repetitions, more.windows.requests), (3, Some(50)));
+    assert!(read(SMALL).unwrap().with(None, Some(50)).unwrap_err().contains("measured by times"));
+    assert_eq!(read(SMALL).unwrap().with(Some(3), None).unwrap().windows.repetitions, 3);
+}
+
+#[test]
+fn what_message_services_cannot_have_is_a_mistake() {
+    for (from, to, expected) in [
+        ("gate = false\n", "", "has a gate or a load before site = \"messages\""),
+        ("[windows]", "[workload]\nrate = 2\n[windows]", "set gate = false, and leave out load"),
+        ("requests = 100", "", "must count `requests` in [windows]"),
+        ("site = \"messages\"", "site = \"node\"", "must have a `configuration` in runs of site"),
+        ("rust-jose = \"rust-clear\"", "rust-jose = \"rust-cose\"", "is no level of configuration"),
+        ("{ rust-jose = \"", "{ rust-xml = \"", "is not a known key"),
+        ("compared_metric = \"keep_ms\"", "compared_metric = \"kept_ms\"", "did you mean keep_ms?"),
+        (", { configuration = \"rust-clear\" }]", "]", "must be two selections of runs"),
+        (
+            "compared_with = { configuration = \"rust-clear\" }\n",
+            "",
+            "is for a ratio; add compared_with",
+        ),
+        ("course = \"first_requests\"", "course = \"first_request\"", "is no course"),
+        ("course = \"first_requests\"", "stack = [\"new_us\"]", "must name metrics; did you mean"),
+        ("course = \"first_requests\"", "stack = []", "must name metrics"),
+        ("course = \"first_requests\"", "course = \"batches\"\nx = \"load\"", "leave it out"),
+        ("course =", "stack = [\"new_ms\"]\ncourse =", "excludes `stack`"),
+    ] {
+        assert!(MESSAGES.contains(from), "{from}");
+        let mistakes = read(&MESSAGES.replacen(from, to, 1)).unwrap_err();
+        assert!(mistakes.contains(expected), "{from} -> {to}: {mistakes}");
+    }
+    let counted = SMALL.replace("repetitions = 2", "repetitions = 2\nrequests = 50");
+    assert!(read(&counted).unwrap_err().contains("and for no other"));
+}

@@ -44,17 +44,13 @@ const KEY: [Metric; 8] = [
 ];
 
 /// The figures of the table `points`.
-pub const OF_POINTS: [&str; 10] = [
+pub const OF_POINTS: [&str; 6] = [
     "ready_s",
     "first_answer_s",
     "first_request_ms",
     "warm_up_ms",
     "two_clients_ms",
     "overall_per_s",
-    "first_by_warm",
-    "first_hundred_by_warm",
-    "second_hundred_by_warm",
-    "third_by_last_quarter",
 ];
 
 static ALL: LazyLock<Vec<Metric>> = LazyLock::new(|| {

@@ -10,6 +10,7 @@ use tidegate_report::Palette;
 
 use crate::analysis::figures::Drawn;
 use crate::analysis::is_closed;
+use crate::driver::METHOD;
 use crate::experiment::Experiment;
 use crate::options::Options;
 use crate::summary::Summary;
@@ -65,6 +66,10 @@ impl Page<'_> {
                     b { (factor.name) } " " (factor.levels(self.options.quick).join(", "))
                 }
             }
+            @if let Some(requests) = windows.requests {
+                dt { "Runs" } dd { "In " (windows.repetitions) " rounds every combination is measured once, " (words::servers(base)) " started anew, in random order. The long series has " (requests) " requests" }
+                @for (term, text) in METHOD { dt { (term) } dd { (text) } }
+            } @else {
             dt { "Runs" } dd {
                 "In " (windows.repetitions) " rounds every combination is measured once, for "
                 (windows.measured_s) " s after " (words::warm_up(&windows)) " of warm-up, " (words::servers(base)) " started anew. "
@@ -82,8 +87,10 @@ impl Page<'_> {
                     ". Response times count from the intended start."
                 }
             }
+            }
             dt { "Processors" } dd {
-                (words::servers(base)) ": core " (self.cores.0) " (" (self.unit) "); customers: core " (self.cores.1)
+                @if base.shared_processors { (words::servers(base)) " and its client share core " (self.cores.0) }
+                @else { (words::servers(base)) ": core " (self.cores.0) " (" (self.unit) "); customers: core " (self.cores.1) }
             }
             dt { "Intervals" } dd { "95 %, by Student's t over the rounds. A claim holds if the whole interval keeps its limits, does not hold if the whole interval is beyond one, and is undecided otherwise, or with fewer than five rounds. A claim about several loads or configurations holds if it holds in each; the figures are those of the one that decides. A ratio compares runs of the same round, so that drift of the machine's speed cancels." }
             dt { "Machine" } dd { (machine) ", " (machine.system) ", " (machine.cpus) " processors" }

@@ -289,3 +289,95 @@ fn a_run_is_compared_at_the_speed_that_the_machine_had() {
     };
     assert!((at_speed(0) - at_speed(1)).abs() < 1e-9);
 }
+
+/// Five rounds of the study of messages, every second one on a machine of half the speed; figures
+/// by configuration and metric.
+fn messages(figures: &[(&str, &str, f64)]) -> Vec<Record> {
+    let mut configurations: Vec<&str> = figures.iter().map(|it| it.0).collect();
+    configurations.dedup();
+    let of = |(round, configuration): (u32, &str)| {
+        let times = if round % 2 == 0 { 1.0 } else { 2.0 };
+        let here = figures.iter().filter(|it| it.0 == configuration);
+        let here: Vec<_> = here.map(|(_, metric, value)| (*metric, times * value)).collect();
+        record(
+            &format!("{round}{configuration}"),
+            round,
+            &[("configuration", configuration)],
+            &here,
+        )
+    };
+    let turns = (0..5).flat_map(|round| configurations.iter().map(move |it| (round, *it)));
+    turns.map(of).collect()
+}
+
+#[track_caller]
+fn decided(figures: &[(&str, &str, f64)], id: &str, verdict: Verdict, expected: f64) {
+    let study = crate::experiment::BuiltIn::named("messages").unwrap().experiment();
+    let claims = check(&study, &runs(&messages(figures)), false);
+    let claim = claims.iter().find(|claim| claim.id == id).unwrap();
+    assert!((mean(claim) - expected).abs() < 1e-9, "{id}: {:?}", claim.evidence);
+    assert_eq!(claim.verdict, verdict, "{id}: {:?}", claim.evidence);
+}
+
+#[test]
+fn the_service_that_answers_more_requests_is_the_one_with_the_shorter_time() {
+    let rates =
+        |jsp, soap| [("jsp-clear", "two_clients_ms", jsp), ("soap-clear", "two_clients_ms", soap)];
+    decided(&rates(0.1, 0.25), "jsp-answers-more", Verdict::Holds, 2.5);
+    decided(&rates(0.25, 0.1), "jsp-answers-more", Verdict::DoesNotHold, 0.4);
+    let first = |jsp, soap| {
+        [("jsp-clear", "first_request_ms", jsp), ("soap-clear", "first_request_ms", soap)]
+    };
+    decided(&first(1.0, 4.0), "jsp-starts-sooner", Verdict::Holds, 4.0);
+    decided(&first(1.0, 1.5), "jsp-starts-sooner", Verdict::DoesNotHold, 1.5);
+}
+
+#[test]
+fn two_metrics_are_compared_in_the_same_run_and_across_levels() {
+    let https = |new, keep| [("rust-https", "new_ms", new), ("rust-https", "keep_ms", keep)];
+    decided(&https(0.7, 0.1), "handshake-is-the-price", Verdict::Holds, 7.0);
+    decided(&https(0.15, 0.1), "handshake-is-the-price", Verdict::DoesNotHold, 1.5);
+    let by_message = [("rust-https", "new_ms", 0.6), ("rust-xml", "keep_ms", 1.2)];
+    decided(&by_message, "rust-xml-costs-less-than-handshakes", Verdict::DoesNotHold, 0.5);
+}
+
+#[test]
+fn an_overhead_is_compared_with_another_one() {
+    let of = |wss| {
+        [("jsp-clear", 0.2), ("jsp-https", 0.6), ("soap-clear", 1.0), ("soap-wss", wss)]
+            .map(|(configuration, ms)| (configuration, "two_clients_ms", ms))
+    };
+    decided(&of(15.0), "message-costs-more", Verdict::Holds, 5.0);
+    decided(&of(1.5), "message-costs-more", Verdict::DoesNotHold, 0.5);
+    decided(&of(15.0), "message-overhead", Verdict::Holds, 15.0);
+    decided(&of(15.0), "connection-overhead", Verdict::Holds, 3.0);
+    let study = crate::experiment::BuiltIn::named("messages").unwrap().experiment();
+    let without = check(&study, &runs(&messages(&of(15.0)[2..])), false);
+    let claim = without.iter().find(|claim| claim.id == "message-costs-more").unwrap();
+    assert_eq!(claim.verdict, Verdict::Undecided, "the other overhead was not measured");
+}
+
+#[test]
+fn a_level_has_the_ratios_to_its_reference_of_the_same_round() {
+    let study = crate::experiment::BuiltIn::named("messages").unwrap().experiment();
+    let records = messages(&[
+        ("rust-clear", "two_clients_ms", 0.1),
+        ("rust-jose", "two_clients_ms", 1.2),
+        ("rust-jose", "keep_ms", 0.8),
+        ("rust-jose", "keep_bytes_out", 1200.0),
+        ("jsp-https", "two_clients_ms", 0.6),
+    ]);
+    let tables = crate::analysis::tables::tables(&study, &records, &runs(&records));
+    let [jose, https] = &tables["ratios"][..] else { panic!("{:?}", tables["ratios"]) };
+    assert_eq!(
+        (&jose["configuration"], &jose["compared_with"]),
+        (&json!("rust-jose"), &json!("rust-clear"))
+    );
+    let ratio = |end: &str| jose[&format!("two_clients_ms_by_reference{end}")].as_f64().unwrap();
+    assert!((ratio("") - 12.0).abs() < 1e-9 && (ratio("_low_95") - 12.0).abs() < 1e-6);
+    assert_eq!(https["two_clients_ms_by_reference"], Value::Null, "its reference is missing");
+    assert_eq!(https["paper_two_clients_ms_by_reference"], json!(2.9));
+    let keep = tables["series"].iter().find(|row| row["series"] == "keep").unwrap();
+    assert_eq!(keep["configuration"], "rust-jose");
+    assert!((keep["ms"].as_f64().unwrap() - 0.8 * 1.4).abs() < 1e-9, "the mean of the rounds");
+}

@@ -2,15 +2,31 @@
 
 use maud::{Markup, html};
 use serde_json::Value;
+use tidegate_report::number::significant;
 
 use super::{Page, scalability};
+use crate::metrics::messages;
 use crate::summary::Row;
 
 /// Every table that is short enough to read; the others are in the summary.
 pub(super) fn all(page: &Page<'_>) -> Markup {
     let table = |name: &str| page.summary.tables.get(name).map(Vec::as_slice).unwrap_or_default();
-    let beside = |rows: &[Row]| rows.iter().any(|row| row.contains_key("paper_new_clients_per_s"));
+    let beside = |rows: &[Row], name: &str| rows.iter().any(|row| row.contains_key(name));
     html! {
+        @let (points, series, ratios) = (table("points"), table("series"), table("ratios"));
+        @if !series.is_empty() {
+            h2 { "Key numbers" }
+            p.soft { "Means over the rounds, from the start of each service on. " @if beside(points, "paper_overall_per_s") { "Columns of the paper: Tomcat 5 on two processors of 450 MHz; of GT3, a SOAP toolkit of that time, it reports the rate alone." } }
+            (rows(page, points))
+        }
+        @if !ratios.is_empty() {
+            h2 { "Compared with another level" }
+            p.soft { "Times divided by those of the other level in the same round." }
+            (rows(page, ratios))
+        }
+        @if !series.is_empty() {
+            details { summary { "Every series" } (rows(page, series)) }
+        }
         @let costs = table("costs");
         @if !costs.is_empty() {
             h2 { "What a request costs" }
@@ -21,7 +37,7 @@ pub(super) fn all(page: &Page<'_>) -> Markup {
         @if !knee.is_empty() {
             h2 { "Peak, and what is left in overload" }
             p.soft { "New clients per second at the load with the highest throughput. Overload is from 1.5 times the capacity on; shares are of the capacity that a baseline without admission control measured in the same round."
-                @if beside(knee) { " Columns of the paper: Tables 1 and 2, on one to four processors of 1.4 GHz with RSA-1024." } }
+                @if beside(knee, "paper_new_clients_per_s") { " Columns of the paper: Tables 1 and 2, on one to four processors of 1.4 GHz with RSA-1024." } }
             (rows(page, knee))
         }
         (scalability::section(page, table("scalability")))
@@ -31,8 +47,7 @@ pub(super) fn all(page: &Page<'_>) -> Markup {
             p.soft { "Below the capacity and in overload." }
             (rows(page, handshakes))
         }
-        @let points = table("points");
-        @if !points.is_empty() {
+        @if !points.is_empty() && series.is_empty() {
             details { summary { "Every combination, mean over the rounds" } (rows(page, points)) }
         }
         @let phases = table("phases");
@@ -107,8 +122,10 @@ fn interval(name: &str, row: &Row) -> Option<String> {
 
 /// Columns in the order of reading.
 fn order(name: &str) -> usize {
-    const ORDER: [&str; 37] = [
+    const ORDER: [&str; 39] = [
         "run",
+        "series",
+        "compared_with",
         "at",
         "customer.connect",
         "customer.full_handshake",
@@ -146,7 +163,24 @@ fn order(name: &str) -> usize {
         "data_cpu_ms_per_request",
         "bytes_per_request",
     ];
-    ORDER.iter().position(|known| *known == name).unwrap_or(ORDER.len())
+    let of_paper = name.trim_start_matches("paper_").trim_end_matches(BY_REFERENCE);
+    let place = |name: &str| {
+        let quantities = messages::QUANTITIES.map(|(quantity, ..)| quantity);
+        messages::OF_POINTS.into_iter().chain(quantities).position(|known| known == name)
+    };
+    let known = ORDER.iter().position(|known| *known == name);
+    known.unwrap_or_else(|| ORDER.len() + place(of_paper).unwrap_or(usize::MAX - ORDER.len()))
+}
+
+/// End of the name of a ratio to a reference.
+const BY_REFERENCE: &str = "_by_reference";
+
+/// Whether a figure of a message service is shown with three digits: times of them are of
+/// microseconds as well as of seconds.
+fn has_digits(name: &str) -> bool {
+    let of = name.trim_start_matches("paper_").trim_end_matches(BY_REFERENCE);
+    let is_quantity = messages::QUANTITIES.iter().any(|(quantity, ..)| *quantity == of);
+    is_quantity || messages::OF_POINTS.contains(&of)
 }
 
 /// A column's name in words.
@@ -157,6 +191,8 @@ fn head(name: &str) -> String {
     let words = words.replace("overloaded requests of capacity", "left of the capacity");
     let words = words.replace("overloaded completed of capacity", "of it, in completed sessions");
     let words = words.replace("customer.", "customer: ").replace("full share", "full handshakes,");
+    let words = words.replace(" us", ", µs").replace(", ms by reference", " by that of the other");
+    let words = words.strip_suffix(" s").map_or_else(|| words.clone(), |it| format!("{it}, s"));
     words.replace("cpu", "CPU").replace(", ms per request", " per request, ms")
 }
 
@@ -171,6 +207,7 @@ fn cell(name: &str, value: Option<&Value>) -> String {
         Some(Value::Number(number)) if number.is_f64() => {
             let value = number.as_f64().unwrap_or_default();
             match value {
+                value if has_digits(name) => significant(value, 3),
                 value if share && value < 0.1 => format!("{:.1} %", 100.0 * value),
                 value if share => format!("{:.0} %", 100.0 * value),
                 value if value.abs() >= 100.0 => format!("{value:.0}"),
@@ -211,6 +248,11 @@ mod tests {
         assert_eq!(shown("web_cpu_ms_per_request", 0.0123), "0.012");
         assert_eq!(head("web_cpu_ms_per_request"), "web CPU per request, ms");
         assert_eq!(cell("x", Some(&Value::Null)), "–");
+        assert_eq!(shown("two_clients_ms_by_reference", 1.2345), "1.23");
+        assert_eq!(shown("server_cpu_us", 41.27), "41.3");
+        assert_eq!(head("ready_s"), "ready, s");
+        assert_eq!(head("server_cpu_us"), "server CPU, µs");
+        assert_eq!(head("paper_warm_up_ms"), "paper: warm up, ms");
         assert_eq!(head("paper_peak_requests_per_s"), "paper: peak requests/s");
     }
 }
