@@ -52,13 +52,13 @@ impl<'a> Change<'a> {
 
     /// Stores a new payment.
     pub async fn create(&mut self, payment: &Stored) -> Result<()> {
-        payments::insert(&mut self.transaction, payment).await
+        payments::store(&mut self.transaction, payment).await
     }
 
     /// Stores a changed payment, and emits an event of it if there is a kind.
     pub async fn store(&mut self, payment: &mut Stored, kind: Option<EventKind>) -> Result<()> {
         payment.version += 1;
-        payments::update(&mut self.transaction, payment).await?;
+        payments::store(&mut self.transaction, payment).await?;
         match kind {
             Some(kind) => self.emit(payment, kind).await,
             None => Ok(()),

@@ -110,15 +110,18 @@ pub(super) const NEXT_DUE: &str = "SELECT due FROM payments ORDER BY due LIMIT 1
 pub(super) const MOVEMENTS: &str = "SELECT kind, id, reference, amount, created FROM movements
      WHERE payment = $1 ORDER BY number";
 
-const INSERT: &str = "INSERT INTO payments
+const STORE: &str = "INSERT INTO payments
      (id, merchant, reference, checkout, amount, currency, phase, captured, refunded,
       description, return_url, attempts, due, brand, last4, fingerprint, exp_month, exp_year,
       decline_code, cancellation, version, created)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-      $19, $20, $21, $22)";
-const UPDATE: &str = "UPDATE payments SET phase = $2, captured = $3, refunded = $4, attempts = $5,
-     due = $6, brand = $7, last4 = $8, fingerprint = $9, exp_month = $10, exp_year = $11,
-     decline_code = $12, cancellation = $13, version = $14 WHERE id = $1";
+      $19, $20, $21, $22)
+     ON CONFLICT (id) DO UPDATE SET phase = excluded.phase, captured = excluded.captured,
+      refunded = excluded.refunded, attempts = excluded.attempts, due = excluded.due,
+      brand = excluded.brand, last4 = excluded.last4, fingerprint = excluded.fingerprint,
+      exp_month = excluded.exp_month, exp_year = excluded.exp_year,
+      decline_code = excluded.decline_code, cancellation = excluded.cancellation,
+      version = excluded.version";
 const MOVE: &str = "INSERT INTO movements (payment, number, id, kind, reference, amount, created)
      VALUES ($1, $2, $3, $4, $5, $6, $7)";
 
@@ -165,8 +168,8 @@ pub async fn next_due(database: &Database) -> Result<i64> {
     Ok(database.first(NEXT_DUE, &[]).await?.unwrap_or(i64::MAX))
 }
 
-/// Stores a new payment.
-pub async fn insert(transaction: &mut Transaction, it: &Stored) -> Result<()> {
+/// Stores a new payment, or what may change of one.
+pub async fn store(transaction: &mut Transaction, it: &Stored) -> Result<()> {
     let card = Written::of(it);
     let values = values![
         it.id,
@@ -192,29 +195,7 @@ pub async fn insert(transaction: &mut Transaction, it: &Stored) -> Result<()> {
         it.version,
         it.created
     ];
-    transaction.run(INSERT, &values).await
-}
-
-/// Stores what may change of a payment.
-pub async fn update(transaction: &mut Transaction, it: &Stored) -> Result<()> {
-    let card = Written::of(it);
-    let values = values![
-        it.id,
-        it.state.phase,
-        it.state.captured,
-        it.state.refunded,
-        it.attempts,
-        it.due,
-        card.brand,
-        card.last4,
-        card.fingerprint,
-        card.expiry.month,
-        card.expiry.year,
-        card.decline_code,
-        card.cancellation,
-        it.version
-    ];
-    transaction.run(UPDATE, &values).await
+    transaction.run(STORE, &values).await
 }
 
 /// The optional columns, where an empty text stands for nothing.
