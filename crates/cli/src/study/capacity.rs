@@ -127,7 +127,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     if quick {
         print("The figures of --quick are rough.\n")?;
     }
-    match report.analysis.end {
+    match report.end() {
         End::Found | End::MaxRate => Ok(Outcome::Done),
         End::NothingCarried => Ok(Outcome::GoalMissed),
         End::Driver => anyhow::bail!(

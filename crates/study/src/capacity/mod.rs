@@ -26,22 +26,21 @@ mod words;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use tidegate_experiment::{Error, Folder, Result};
 use tidegate_host::sockets::Endpoint;
 use tidegate_host::{Files, Provenance, is_own_address};
 
-pub use analysis::{Analysis, Knee};
-pub use beyond::{Compared, Window, compared};
-pub use bottleneck::{Bottleneck, Resource};
+use analysis::Analysis;
+pub use beyond::Window;
 pub use columns::line;
-pub use host_use::{HostUse, ProcessUse, Processes};
+use host_use::Processes;
 use measure::{Look, Measuring, STEPS};
 pub use options::Options;
 use options::Times;
-pub use staircase::{End, Staircase, Thoroughness};
-pub use step::{Limit, Outcome, Phase, Step};
-use tidegate_experiment::{Error, Folder, Result};
-pub use tidegate_stats::Interval;
-pub use words::{headline, terminal};
+pub use staircase::End;
+use staircase::Staircase;
+pub use step::{Limit, Step};
+pub use words::terminal;
 
 /// Name of the study, and of its result.
 pub const NAME: &str = "capacity";
@@ -64,21 +63,28 @@ pub enum Event<'a> {
 #[derive(Clone, Debug)]
 pub struct Report {
     /// What was studied, and how.
-    pub options: Options,
+    options: Options,
     /// The times of its steps.
     times: Times,
     /// What the first look at the site showed.
     look: Look,
     /// The site's processes, in words, where they are known.
-    pub processes: Option<String>,
+    processes: Option<String>,
     /// Commit, command and start.
-    pub provenance: Provenance,
+    provenance: Provenance,
     /// The steps in the order of measurement.
-    pub steps: Vec<Step>,
+    steps: Vec<Step>,
     /// What they say.
-    pub analysis: Analysis,
+    analysis: Analysis,
     /// The comparison with the gate; empty without.
-    pub windows: Vec<Window>,
+    windows: Vec<Window>,
+}
+
+impl Report {
+    /// How the search for the limit ended.
+    pub fn end(&self) -> End {
+        self.analysis.end
+    }
 }
 
 /// Studies a site and leaves the result in its folder.

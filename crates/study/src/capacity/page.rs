@@ -6,11 +6,13 @@ use tidegate_host::Machine;
 use tidegate_report::number::{number, time};
 use tidegate_report::{Cell, Figure, HeadAndCell, Page, Palette, Table};
 
+use super::analysis::Knee;
+use super::beyond::Compared;
 use super::beyond::{BASELINE, compared};
 use super::bottleneck::Resource;
 use super::figures::FIRST;
 use super::step::Step;
-use super::{Compared, Knee, Report, columns, words};
+use super::{Report, columns, words};
 use tidegate_stats::Interval;
 
 /// The whole page. `drawn` are all its figures, `palette` how their lines look.

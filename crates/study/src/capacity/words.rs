@@ -1,11 +1,12 @@
 //! What was found, in sentences.
 
+use super::Report;
 use super::analysis::{EXPLAINED, follows};
+use super::beyond::Compared;
 use super::beyond::compared;
 use super::kept::{KEPT, Kept, kept, undecided_because, verdict};
 use super::staircase::End;
 use super::step::{Outcome, Step};
-use super::{Compared, Report};
 use tidegate_experiment::Verdict;
 use tidegate_report::number::{self, significant, time};
 use tidegate_stats::Interval;
