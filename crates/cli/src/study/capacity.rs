@@ -7,6 +7,7 @@ use tidegate_host::{Cores, Provenance};
 use tidegate_load::{Arrivals, HeaderField, PageRequest, Plan, Resolve, Scenario};
 use tidegate_study::capacity::{self, End, Event, Limit, Options, Step};
 
+use super::run::files;
 use crate::exit::{Outcome, bad_input};
 use crate::load::{command_line, scenario, values};
 use crate::signals::stop_on_signal;
@@ -118,12 +119,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         drop(print(format!("{text}\n")));
     })?;
     print(capacity::terminal(&report))?;
-    let page = options.out.join("report.html");
-    print(format!(
-        "\nreport: {}\nfigures: {}\n",
-        page.display(),
-        options.out.join("summary.json").display()
-    ))?;
+    print(files(&options.out))?;
     if quick {
         print("The figures of --quick are rough.\n")?;
     }

@@ -76,9 +76,14 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
     progress.end();
     let summary = tidegate_experiment::finish(&experiment, &options, &measured)?;
     print(claims(&summary))?;
-    let file = |name: &str| options.out.join(name).display().to_string();
-    print(format!("\nreport: {}\nfigures: {}\n", file("report.html"), file("summary.json")))?;
+    print(files(&options.out))?;
     Ok(Outcome::Done)
+}
+
+/// Where the result of a study is.
+pub fn files(out: &Path) -> String {
+    let [page, summary] = ["report.html", "summary.json"].map(|name| out.join(name));
+    format!("\nreport: {}\nfigures: {}\n", page.display(), summary.display())
 }
 
 /// The experiment of a name or in a file.
