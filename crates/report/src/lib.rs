@@ -16,7 +16,7 @@ pub use axis::{round_step, time_ticks};
 pub use bars::Bars;
 pub use chart::{Chart, Line, Scale, Size};
 pub use figure::{Figure, figure, histogram, plain_figure, stacked};
-pub use page::{Page, page};
+pub use page::Page;
 pub use palette::Palette;
 pub use stacked::{Bar, Group, Part, StackedBars};
 pub use table::{Cell, CellOf, Column, HeadAndCell, Table};

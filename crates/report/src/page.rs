@@ -141,25 +141,20 @@ impl Page {
 
     /// The complete HTML document.
     pub fn html(&self) -> String {
-        page(&self.title, &self.render())
-    }
-}
-
-/// A complete HTML document with this title and content.
-pub fn page(title: &str, content: &Markup) -> String {
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (title) }
-                style { (PreEscaped(STYLE)) }
+        let page = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    title { (self.title) }
+                    style { (PreEscaped(STYLE)) }
+                }
+                body { main { (self) } }
             }
-            body { main { (content) } }
-        }
-    };
-    page.into_string()
+        };
+        page.into_string()
+    }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::folder::Folder;
 use crate::options::Options;
 use crate::runner::Measured;
 use crate::summary::Summary;
-use page::Page;
+use page::Report;
 
 /// Analyses complete runs, and writes everything to the study's folder; the summary last.
 ///
@@ -60,7 +60,7 @@ pub fn finish(experiment: &Experiment, options: &Options, measured: &Measured) -
         )),
     }
     summary.add_notes(&notes);
-    let page = Page {
+    let page = Report {
         experiment,
         options,
         summary: &summary,

@@ -6,7 +6,7 @@ mod tables;
 mod words;
 
 use maud::{Markup, html};
-use tidegate_report::Palette;
+use tidegate_report::{Page, Palette};
 
 use crate::analysis::figures::Drawn;
 use crate::analysis::is_closed;
@@ -16,7 +16,7 @@ use crate::options::Options;
 use crate::summary::Summary;
 
 /// What the page shows.
-pub(super) struct Page<'a> {
+pub(super) struct Report<'a> {
     pub(super) experiment: &'a Experiment,
     pub(super) options: &'a Options,
     pub(super) summary: &'a Summary,
@@ -27,30 +27,24 @@ pub(super) struct Page<'a> {
     pub(super) cores: &'a (String, String),
 }
 
-impl Page<'_> {
+impl Report<'_> {
     /// The whole page.
     pub(super) fn html(&self) -> String {
-        let name = &self.experiment.name;
-        tidegate_report::Page::new(format!("Tidegate study: {name}"))
+        let page = Page::new(format!("Tidegate study: {}", self.experiment.name))
             .style(self.palette.style() + STYLE)
-            .kicker(html! { "Study " (name) @if self.summary.quick { " · quick run, its figures are rough" } })
+            .kicker(html! { "Study " (self.experiment.name) @if self.summary.quick { " · quick run, its figures are rough" } })
             .headline(&words::headline(self), html! { (words::lead(self)) })
             .notes(self.notes)
             .cards("key", words::cards(self))
-            .raw(html! { @if !self.summary.claims.is_empty() { h2 { "Claims" } (claims::table(self)) } })
-            .raw(self.figures())
-            .raw(tables::all(self))
-            .heading("How it was measured")
-            .definitions(self.how())
-            .html()
-    }
-
-    fn figures(&self) -> Markup {
-        html! { @if !self.drawn.is_empty() {
-            h2 { "Figures" }
-            div.charts { @for drawn in self.drawn { (drawn.on_page()) } }
-            p.soft { "Each point and bar is the mean over the rounds. The figures are in " code { "figures/" } " as SVG and PNG." }
-        } }
+            .only_if(!self.summary.claims.is_empty(), |page| {
+                page.heading("Claims").raw(claims::table(self))
+            })
+            .only_if(!self.drawn.is_empty(), |page| {
+                let figures = self.drawn.iter().map(|drawn| drawn.on_page());
+                page.heading("Figures").figures(figures)
+                    .soft(html! { "Each point and bar is the mean over the rounds. The figures are in " code { "figures/" } " as SVG and PNG." })
+            });
+        tables::all(page, self).heading("How it was measured").definitions(self.how()).html()
     }
 
     fn how(&self) -> Markup {

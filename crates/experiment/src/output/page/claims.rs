@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::Page;
+use super::Report;
 use super::tables::is_share;
 use crate::claim::{Claim, Verdict};
 
@@ -13,9 +13,9 @@ fn conditions(claim: &Claim) -> usize {
 
 /// Every claim: verdict, figure with its interval, and limit. Claims that are checked for
 /// several levels stand together.
-pub(super) fn table(page: &Page<'_>) -> Markup {
+pub(super) fn table(report: &Report<'_>) -> Markup {
     let mut rows: Vec<Vec<&Claim>> = Vec::new();
-    for claim in &page.summary.claims {
+    for claim in &report.summary.claims {
         match rows.last_mut() {
             Some(group) if group[0].text == claim.text => group.push(claim),
             _ => rows.push(vec![claim]),
@@ -33,7 +33,7 @@ pub(super) fn table(page: &Page<'_>) -> Markup {
             } @else { @for (index, claim) in group.iter().enumerate() {
                 tr.part[index + 1 < group.len()] {
                     @if index == 0 { td.claim rowspan=(group.len()) { (claim.text) small { (claim.source) } } }
-                    td.text { (level(page, claim)) }
+                    td.text { (level(report, claim)) }
                     td.text { (verdict(claim)) }
                     td.figure { (figure(claim, "mean")) }
                     td.figure { (interval(claim)) }
@@ -64,8 +64,8 @@ fn verdict(claim: &Claim) -> Markup {
 }
 
 /// The levels that the claim was checked for.
-fn level(page: &Page<'_>, claim: &Claim) -> String {
-    let factors = page.experiment.factors.iter();
+fn level(report: &Report<'_>, claim: &Claim) -> String {
+    let factors = report.experiment.factors.iter();
     let level = |name: &str| claim.evidence.get(name).and_then(|level| level.as_str());
     let levels: Vec<&str> = factors.filter_map(|factor| level(&factor.name)).collect();
     if levels.is_empty() { "all".into() } else { levels.join(", ") }

@@ -1,9 +1,10 @@
 //! The laws of scalability of a page: peaks by processors, and the fitted coefficients.
 
-use maud::{Markup, html};
+use maud::html;
 use serde_json::Value;
+use tidegate_report::{Page, Table};
 
-use super::Page;
+use super::Report;
 use crate::summary::Row;
 
 /// The coefficients: column in the row, and heading.
@@ -16,35 +17,37 @@ const LAWS: [(&str, &str); 2] =
 const PEAK: (&str, &str) = ("peak_with_", "_requests_per_s_at_speed");
 
 /// The section of the table `scalability`; nothing without rows.
-pub(super) fn section(page: &Page<'_>, rows: &[Row]) -> Markup {
-    let named = page.experiment.factors.iter().map(|factor| factor.name.as_str());
+pub(super) fn section(page: Page, report: &Report<'_>, rows: &[Row]) -> Page {
+    if rows.is_empty() {
+        return page;
+    }
+    let named = report.experiment.factors.iter().map(|factor| factor.name.as_str());
     let factors: Vec<&str> = named.filter(|name| has(rows, name)).collect();
     let processors = processors(rows);
     let is_published = has(rows, "paper_amdahl_sigma");
-    html! { @if !rows.is_empty() {
-        h2 { "Scalability by processors" }
-        p.soft {
-            "Peak throughput in requests per second by number of " (page.unit) ", divided by the machine's speed at the time. "
-            "Of the Universal Scalability Law X(N) = λN / (1 + α(N − 1) + βN(N − 1)) α is contention and β coherency; Amdahl's law is that with β = 0. "
-            "In brackets the bounds that 95 % of 1000 bootstrap draws lie within."
-            @if is_published { " The paper's coefficients are those of the same laws fitted to its Table 1." }
-        }
-        div.scroll { table.dense.levels {
-            thead { tr {
-                @for factor in &factors { th.text { (factor) } }
-                @for n in &processors { th { "peak with " (n) } }
-                @for (_, head) in COEFFICIENTS { th { (head) } }
-                @if is_published { @for (_, head) in COEFFICIENTS { th { "paper: " (head) } } }
-            } }
-            tbody { @for row in rows { tr {
-                @for factor in &factors { td.text { (text(row, factor)) } }
-                @for n in &processors { td { (peak(row, n)) } }
-                @for (name, _) in COEFFICIENTS { td { (coefficient(row, name)) } }
-                @if is_published { @for (name, _) in COEFFICIENTS { td { (number(row, &format!("paper_{name}"))) } } }
-            } } }
-        } }
-        @for warning in warnings(rows, &factors) { p.note { (warning) } }
-    } }
+    let soft = html! {
+        "Peak throughput in requests per second by number of " (report.unit) ", divided by the machine's speed at the time. "
+        "Of the Universal Scalability Law X(N) = λN / (1 + α(N − 1) + βN(N − 1)) α is contention and β coherency; Amdahl's law is that with β = 0. "
+        "In brackets the bounds that 95 % of 1000 bootstrap draws lie within."
+        @if is_published { " The paper's coefficients are those of the same laws fitted to its Table 1." }
+    };
+    let published = || COEFFICIENTS.iter().filter(|_| is_published);
+    let heads = factors.iter().map(|factor| (*factor).to_owned());
+    let heads = heads.chain(processors.iter().map(|n| format!("peak with {n}")));
+    let heads = heads.chain(COEFFICIENTS.map(|(_, head)| head.to_owned()));
+    let heads = heads.chain(published().map(|(_, head)| format!("paper: {head}")));
+    let words: Vec<usize> = (0..factors.len()).collect();
+    let mut table = Table::new(heads).class("dense levels").words(&words);
+    for row in rows {
+        let cells = factors.iter().map(|factor| text(row, factor).to_owned());
+        let cells = cells.chain(processors.iter().map(|n| peak(row, n)));
+        let cells = cells.chain(COEFFICIENTS.map(|(name, _)| coefficient(row, name)));
+        table.row(cells.chain(published().map(|(name, _)| number(row, &format!("paper_{name}")))));
+    }
+    page.heading("Scalability by processors")
+        .soft(soft)
+        .table(&table)
+        .notes(&warnings(rows, &factors))
 }
 
 fn has(rows: &[Row], name: &str) -> bool {

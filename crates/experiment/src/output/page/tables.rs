@@ -3,64 +3,45 @@
 use maud::{Markup, html};
 use serde_json::Value;
 use tidegate_report::number::significant;
+use tidegate_report::{Cell, Page, Table};
 
-use super::{Page, scalability};
+use super::{Report, scalability};
 use crate::metrics::messages;
 use crate::summary::Row;
 
 /// Every table that is short enough to read; the others are in the summary.
-pub(super) fn all(page: &Page<'_>) -> Markup {
-    let table = |name: &str| page.summary.tables.get(name).map(Vec::as_slice).unwrap_or_default();
+pub(super) fn all(page: Page, report: &Report<'_>) -> Page {
+    let of = |name: &str| report.summary.tables.get(name).map(Vec::as_slice).unwrap_or_default();
     let beside = |rows: &[Row], name: &str| rows.iter().any(|row| row.contains_key(name));
-    html! {
-        @let (points, series, ratios) = (table("points"), table("series"), table("ratios"));
-        @if !series.is_empty() {
-            h2 { "Key numbers" }
-            p.soft { "Means over the rounds, from the start of each service on. " @if beside(points, "paper_overall_per_s") { "Columns of the paper: Tomcat 5 on two processors of 450 MHz; of GT3, a SOAP toolkit of that time, it reports the rate alone." } }
-            (rows(page, points))
-        }
-        @if !ratios.is_empty() {
-            h2 { "Compared with another level" }
-            p.soft { "Times divided by those of the other level in the same round." }
-            (rows(page, ratios))
-        }
-        @if !series.is_empty() {
-            details { summary { "Every series" } (rows(page, series)) }
-        }
-        @let costs = table("costs");
-        @if !costs.is_empty() {
-            h2 { "What a request costs" }
-            p.soft { "At the number of customers with the highest throughput." }
-            (rows(page, costs))
-        }
-        @let knee = table("knee");
-        @if !knee.is_empty() {
-            h2 { "Peak, and what is left in overload" }
-            p.soft { "New clients per second at the load with the highest throughput. Overload is from 1.5 times the capacity on; shares are of the capacity that a baseline without admission control measured in the same round."
-                @if beside(knee, "paper_new_clients_per_s") { " Columns of the paper: Tables 1 and 2, on one to four processors of 1.4 GHz with RSA-1024." } }
-            (rows(page, knee))
-        }
-        (scalability::section(page, table("scalability")))
-        @let handshakes = table("handshakes");
-        @if !handshakes.is_empty() {
-            h2 { "Share of full handshakes" }
-            p.soft { "Below the capacity and in overload." }
-            (rows(page, handshakes))
-        }
-        @if !points.is_empty() && series.is_empty() {
-            details { summary { "Every combination, mean over the rounds" } (rows(page, points)) }
-        }
-        @let phases = table("phases");
-        @if !phases.is_empty() {
-            h2 { "Time by phase" }
-            p.soft { "Mean milliseconds" @if costs.is_empty() { ", below the capacity and in overload" } ". Phases of " code { "customer" } " are those that the customers observe." }
-            (rows(page, &by_phase(phases)))
-        }
-        @let baselines = table("baselines");
-        @if !baselines.is_empty() {
-            details { summary { "Capacities and baselines" } (rows(page, baselines)) }
-        }
-    }
+    let section = |page: Page, title: &str, about: Markup, of: &[Row]| {
+        let table = rows(report, of);
+        page.only_if(!of.is_empty(), |page| page.heading(title).soft(about).table(&table))
+    };
+    let folded = |page: Page, title: &str, of: &[Row]| {
+        page.only_if(!of.is_empty(), |page| page.folded(title, rows(report, of)))
+    };
+    let (points, series) = (of("points"), of("series"));
+    let (in_series, in_windows): (&[Row], &[Row]) =
+        if series.is_empty() { (&[], points) } else { (points, &[]) };
+    let about = html! { "Means over the rounds, from the start of each service on. "
+    @if beside(points, "paper_overall_per_s") { "Columns of the paper: Tomcat 5 on two processors of 450 MHz; of GT3, a SOAP toolkit of that time, it reports the rate alone." } };
+    let page = section(page, "Key numbers", about, in_series);
+    let about = html! { "Times divided by those of the other level in the same round." };
+    let page = section(page, "Compared with another level", about, of("ratios"));
+    let page = folded(page, "Every series", series);
+    let (costs, knee) = (of("costs"), of("knee"));
+    let about = html! { "At the number of customers with the highest throughput." };
+    let page = section(page, "What a request costs", about, costs);
+    let about = html! { "New clients per second at the load with the highest throughput. Overload is from 1.5 times the capacity on; shares are of the capacity that a baseline without admission control measured in the same round."
+    @if beside(knee, "paper_new_clients_per_s") { " Columns of the paper: Tables 1 and 2, on one to four processors of 1.4 GHz with RSA-1024." } };
+    let page = section(page, "Peak, and what is left in overload", about, knee);
+    let page = scalability::section(page, report, of("scalability"));
+    let about = html! { "Below the capacity and in overload." };
+    let page = section(page, "Share of full handshakes", about, of("handshakes"));
+    let page = folded(page, "Every combination, mean over the rounds", in_windows);
+    let about = html! { "Mean milliseconds" @if costs.is_empty() { ", below the capacity and in overload" } ". Phases of " code { "customer" } " are those that the customers observe." };
+    let page = section(page, "Time by phase", about, &by_phase(of("phases")));
+    folded(page, "Capacities and baselines", of("baselines"))
 }
 
 /// A row for each combination, with a column for each phase.
@@ -91,7 +72,7 @@ fn by_phase(rows: &[Row]) -> Vec<Row> {
     wide.into_iter().map(joined).collect()
 }
 
-fn rows(page: &Page<'_>, rows: &[Row]) -> Markup {
+fn rows(report: &Report<'_>, rows: &[Row]) -> Table {
     let mut columns: Vec<&str> = Vec::new();
     for name in rows.iter().flat_map(|row| row.keys()) {
         if !name.ends_with("_95") && !columns.contains(&name.as_str()) {
@@ -99,19 +80,27 @@ fn rows(page: &Page<'_>, rows: &[Row]) -> Markup {
         }
     }
     // Factors first: a map of JSON is in the order of its letters.
-    let place = |name: &str| page.experiment.factors.iter().position(|it| it.name == name);
+    let place = |name: &str| report.experiment.factors.iter().position(|it| it.name == name);
     columns.sort_by_key(|name| (place(name).unwrap_or(usize::MAX), order(name)));
-    let is_text =
-        |name: &&&str| rows.iter().any(|row| row.get(**name).is_some_and(Value::is_string));
-    html! { div.scroll { table.dense.levels {
-        thead { tr { @for name in &columns { th.text[is_text(&name)] { @if *name == "processors" { (page.unit) } @else { (head(name)) } } } } }
-        tbody { @for row in rows { tr { @for name in &columns {
-            @match row.get(*name) {
-                Some(Value::String(text)) => td class=(format!("text {text}")) { (text) },
-                value => td { (cell(name, value)) @if let Some(range) = interval(name, row) { small { (range) } } },
+    let is_text = |name: &str| rows.iter().any(|row| row.get(name).is_some_and(Value::is_string));
+    let words: Vec<usize> = (0..columns.len()).filter(|at| is_text(columns[*at])).collect();
+    let heads = columns.iter().map(|name| match *name {
+        "processors" => report.unit.to_owned(),
+        name => head(name),
+    });
+    let mut table = Table::new(heads).class("dense levels").words(&words);
+    for row in rows {
+        table.row(columns.iter().map(|name| match row.get(*name) {
+            Some(Value::String(text)) => Cell::from(text.as_str()).class(text),
+            value => {
+                let range = interval(name, row);
+                let shown =
+                    html! { (cell(name, value)) @if let Some(range) = range { small { (range) } } };
+                Cell::from(cell(name, value)).markup(shown)
             }
-        } } } }
-    } } }
+        }));
+    }
+    table
 }
 
 /// The interval of a figure: `12 to 14`.

@@ -1,6 +1,6 @@
 //! The headline of a page, and the figures below it.
 
-use super::Page;
+use super::Report;
 use crate::analysis::tables::{OVERLOADED_COMPLETED, OVERLOADED_REQUESTS};
 use crate::claim::Verdict;
 use crate::experiment::{Settings, Windows};
@@ -41,11 +41,12 @@ impl Share {
 }
 
 /// By policy in the order of the file; empty unless policies are compared.
-fn kept(page: &Page<'_>) -> Vec<Kept> {
-    let Some(factor) = page.experiment.factors.iter().find(|factor| factor.name == "policy") else {
+fn kept(report: &Report<'_>) -> Vec<Kept> {
+    let Some(factor) = report.experiment.factors.iter().find(|factor| factor.name == "policy")
+    else {
         return Vec::new();
     };
-    let rows = page.summary.tables.get("knee").map(Vec::as_slice).unwrap_or_default();
+    let rows = report.summary.tables.get("knee").map(Vec::as_slice).unwrap_or_default();
     let least = |policy: &str| {
         let of = |row: &&Row| row.get("policy").and_then(serde_json::Value::as_str) == Some(policy);
         let all = rows.iter().filter(of).filter_map(|row| {
@@ -55,7 +56,7 @@ fn kept(page: &Page<'_>) -> Vec<Kept> {
         });
         all.min_by(|a, b| a.requests.mean.total_cmp(&b.requests.mean))
     };
-    factor.levels(page.summary.quick).into_iter().filter_map(least).collect()
+    factor.levels(report.summary.quick).into_iter().filter_map(least).collect()
 }
 
 /// The time before the measured window of a run: `0.5 s and 30 ms for each customer at a time`.
@@ -75,8 +76,8 @@ fn percent(share: f64) -> String {
 }
 
 /// The result in a sentence.
-pub(super) fn headline(page: &Page<'_>) -> String {
-    let kept = kept(page);
+pub(super) fn headline(report: &Report<'_>) -> String {
+    let kept = kept(report);
     if let Some(off) = kept.iter().find(|it| it.policy == "off")
         && kept.len() > 1
     {
@@ -91,11 +92,11 @@ pub(super) fn headline(page: &Page<'_>) -> String {
             and(&others)
         );
     }
-    let claims = page.summary.claims.len();
+    let claims = report.summary.claims.len();
     if claims > 0 {
-        return format!("{} of {claims} claims hold here.", page.summary.count(Verdict::Holds));
+        return format!("{} of {claims} claims hold here.", report.summary.count(Verdict::Holds));
     }
-    page.experiment.about.clone()
+    report.experiment.about.clone()
 }
 
 /// `a`, `a and b`, `a, b and c`.
@@ -108,9 +109,9 @@ fn and(words: &[String]) -> String {
 }
 
 /// What the headline is about.
-pub(super) fn lead(page: &Page<'_>) -> String {
+pub(super) fn lead(report: &Report<'_>) -> String {
     let mut text = String::new();
-    let kept = kept(page);
+    let kept = kept(report);
     if !kept.is_empty() {
         let shares: Vec<String> =
             kept.iter().map(|it| format!("{} with {}", it.requests.words(), it.policy)).collect();
@@ -119,7 +120,7 @@ pub(super) fn lead(page: &Page<'_>) -> String {
             and(&shares)
         );
     }
-    let (claims, count) = (page.summary.claims.len(), |verdict| page.summary.count(verdict));
+    let (claims, count) = (report.summary.claims.len(), |verdict| report.summary.count(verdict));
     let (fail, open) = (count(Verdict::DoesNotHold), count(Verdict::Undecided));
     if claims > 0 && kept.is_empty() {
         // How many hold is the headline.
@@ -130,20 +131,19 @@ pub(super) fn lead(page: &Page<'_>) -> String {
             "Of {claims} claims {hold} hold here, {fail} do not, and {open} are undecided."
         );
     }
-    if kept.is_empty() { text + "The study: " + &page.experiment.about + "." } else { text }
+    if kept.is_empty() { text + "The study: " + &report.experiment.about + "." } else { text }
 }
 
 /// The figures of the headline.
-pub(super) fn cards(page: &Page<'_>) -> Vec<(String, String)> {
-    let mut cards = Vec::new();
-    for it in kept(page) {
-        let of = [(Some(it.requests), "requests"), (it.completed, "completed sessions")];
-        for (share, what) in of.into_iter().filter_map(|(share, what)| Some((share?, what))) {
-            let label = format!("of the capacity's {what} in overload, {}", it.policy);
-            cards.push((percent(share.mean), label));
-        }
-    }
-    cards
+pub(super) fn cards(report: &Report<'_>) -> Vec<(String, String)> {
+    let card = |share: &Share, what: &str, policy: &str| {
+        (percent(share.mean), format!("of the capacity's {what} in overload, {policy}"))
+    };
+    let cards = |it: Kept| {
+        let completed = it.completed.map(|share| card(&share, "completed sessions", &it.policy));
+        [card(&it.requests, "requests", &it.policy)].into_iter().chain(completed)
+    };
+    kept(report).into_iter().flat_map(cards).collect()
 }
 
 #[cfg(test)]
