@@ -70,22 +70,16 @@ fn lead(summary: &Summary) -> String {
     )
 }
 
-fn cards(summary: &Summary) -> Vec<(Markup, Markup)> {
+fn cards(summary: &Summary) -> Vec<(String, String)> {
     let Some((off, tide)) = worst(summary) else { return Vec::new() };
-    let card = |value: f64, unit: &str, name: Markup| (html! { (fixed(value, 0)) (unit) }, name);
+    let per_s = |value: f64| fixed(value, 0) + "/s";
+    let of = |what: &str, it: &Point| format!("{what} at {}×, {}", it.multiple, it.policy);
+    let capacity = "capacity at that time, sessions per second".to_owned();
     vec![
-        card(tide.capacity_per_s, "/s", html! { "capacity at that time, sessions per second" }),
-        card(
-            tide.completed_per_s,
-            "/s",
-            html! { "sessions completed at " (tide.multiple) "×, tide" },
-        ),
-        card(off.completed_per_s, "/s", html! { "sessions completed at " (off.multiple) "×, off" }),
-        card(
-            tide.response_p95_ms,
-            " ms",
-            html! { "p95 response time at " (tide.multiple) "×, tide" },
-        ),
+        (per_s(tide.capacity_per_s), capacity),
+        (per_s(tide.completed_per_s), of("sessions completed", tide)),
+        (per_s(off.completed_per_s), of("sessions completed", off)),
+        (fixed(tide.response_p95_ms, 0) + " ms", of("p95 response time", tide)),
     ]
 }
 

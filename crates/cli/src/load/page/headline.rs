@@ -23,23 +23,14 @@ pub(super) enum Level {
 }
 
 impl Level {
-    pub(super) fn class(self) -> &'static str {
+    /// Its CSS class and its sign.
+    pub(super) fn shown(self) -> (&'static str, &'static str) {
         match self {
-            Self::Measured => "verdict measured",
-            Self::Passed => "verdict passed",
-            Self::Chance => "verdict noted",
-            Self::Missed => "verdict missed",
-            Self::Failed => "verdict failed",
-        }
-    }
-
-    pub(super) fn sign(self) -> &'static str {
-        match self {
-            Self::Measured => "●",
-            Self::Passed => "✓",
-            Self::Chance => "?",
-            Self::Missed => "✗",
-            Self::Failed => "!",
+            Self::Measured => ("measured", "●"),
+            Self::Passed => ("passed", "✓"),
+            Self::Chance => ("noted", "?"),
+            Self::Missed => ("missed", "✗"),
+            Self::Failed => ("failed", "!"),
         }
     }
 }
@@ -117,9 +108,10 @@ impl Headline {
 
 impl Render for Headline {
     fn render(&self) -> Markup {
+        let (class, sign) = self.level.shown();
         html! {
-            div class=(self.level.class()) role="status" {
-                span.sign aria-hidden="true" { (self.level.sign()) }
+            div class={ "verdict " (class) } role="status" {
+                span.sign aria-hidden="true" { (sign) }
                 div {
                     b { (self.title) }
                     @if !self.reasons.is_empty() {

@@ -3,44 +3,29 @@
 use tidegate_load::{Percentiles, Quantile};
 use tidegate_report::number::{number, or_none};
 
-/// A percentile of a distribution.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Percentile {
-    P50,
-    P90,
-    P95,
-    P99,
-    P999,
-    Max,
-}
+/// A percentile of a distribution: its name, and its value.
+#[derive(Clone, Copy)]
+pub(super) struct Percentile(&'static str, fn(&Percentiles) -> Quantile);
 
 impl Percentile {
+    pub(super) const P50: Self = Self("p50", Percentiles::p50);
+    pub(super) const P90: Self = Self("p90", Percentiles::p90);
+    pub(super) const P95: Self = Self("p95", Percentiles::p95);
+    pub(super) const P99: Self = Self("p99", Percentiles::p99);
+    pub(super) const P999: Self = Self("p99.9", Percentiles::p99_9);
+    pub(super) const MAX: Self = Self("max", Percentiles::max);
     pub(super) const ALL: [Self; 6] =
-        [Self::P50, Self::P90, Self::P95, Self::P99, Self::P999, Self::Max];
+        [Self::P50, Self::P90, Self::P95, Self::P99, Self::P999, Self::MAX];
     /// Those of a narrow table, and of charts.
     pub(super) const MAIN: [Self; 3] = [Self::P50, Self::P95, Self::P99];
 
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::P50 => "p50",
-            Self::P90 => "p90",
-            Self::P95 => "p95",
-            Self::P99 => "p99",
-            Self::P999 => "p99.9",
-            Self::Max => "max",
-        }
+        self.0
     }
 
     /// In milliseconds, or a lower bound of it; `None` without data.
     pub(super) fn of(self, times: &Percentiles) -> Option<Quantile> {
-        let quantile = match self {
-            Self::P50 => times.p50(),
-            Self::P90 => times.p90(),
-            Self::P95 => times.p95(),
-            Self::P99 => times.p99(),
-            Self::P999 => times.p99_9(),
-            Self::Max => times.max(),
-        };
+        let quantile = self.1(times);
         // Results of older versions have no p99.9: it is 0 there.
         let known = quantile.ms > 0.0 || times.max_ms == 0.0;
         (!times.is_empty() && known).then_some(quantile)

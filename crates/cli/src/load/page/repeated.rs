@@ -119,7 +119,7 @@ fn table(runs: &[&Summary], verdicts: &[Headline]) -> Table {
         let figures = [
             (index + 1).to_string(),
             run.seed.to_string(),
-            format!("{} {}", verdict.level.sign(), verdict.title),
+            format!("{} {}", verdict.level.shown().1, verdict.title),
             number(run.completed_per_s),
             number(run.requests_per_s),
             count(failed),

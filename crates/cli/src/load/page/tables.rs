@@ -155,7 +155,7 @@ pub(super) fn pages(page: Page, run: &Summary) -> Page {
             ("p95 ms", |(_, it)| Percentile::P95.text(&it.response).into()),
             ("p99 ms", |(_, it)| Percentile::P99.text(&it.response).into()),
             ("p99.9 ms", |(_, it)| Percentile::P999.text(&it.response).into()),
-            ("max ms", |(_, it)| Percentile::Max.text(&it.response).into()),
+            ("max ms", |(_, it)| Percentile::MAX.text(&it.response).into()),
         ],
     )
 }
