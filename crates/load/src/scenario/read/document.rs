@@ -172,8 +172,7 @@ Item = { Back = 1 }
 "#;
 
     fn mistakes(text: &str) -> Vec<String> {
-        let mistakes = scenario(text, "shop.toml").map(drop).unwrap_err();
-        mistakes.0.iter().map(ToString::to_string).collect()
+        scenario(text, "shop.toml").map(drop).unwrap_err().lines()
     }
 
     #[test]

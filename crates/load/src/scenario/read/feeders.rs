@@ -118,7 +118,7 @@ mod tests {
         let name = folder.join("shop.toml").to_string_lossy().into_owned();
         Scenario::from_toml(&text, &name).map_err(|found| {
             let prefix = format!("{}/", folder.display());
-            found.0.iter().map(|one| one.to_string().replace(&prefix, "")).collect()
+            found.lines().iter().map(|line| line.replace(&prefix, "")).collect()
         })
     }
 

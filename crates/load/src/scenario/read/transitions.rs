@@ -162,71 +162,55 @@ fn state(name: &str, pages: &[Page]) -> Option<Move> {
 }
 
 fn from_csv(reader: &Reader<'_>, file: &str, text: &str, pages: &[Page]) -> Option<(Rows, Places)> {
+    let wrong = |line: usize, name: &str, rule: &str, remedy: &str| {
+        reader.wrong_in(file, line, name, rule, remedy);
+    };
     let mut lines = text
         .lines()
         .enumerate()
         .map(|(index, line)| (index + 1, line.trim()))
         .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     let Some((header_line, header)) = lines.next() else {
-        reader.wrong_in(file, 1, "table", "is empty", "the first line names the states");
+        wrong(1, "table", "is empty", "the first line names the states");
         return None;
     };
-    let columns: Vec<Option<Move>> = header
-        .split(',')
-        .skip(1)
-        .map(|name| {
-            let found = state(name.trim(), pages);
-            if found.is_none() && !REMARKS.contains(&name.trim()) {
-                let moves = MOVES.join(", ");
-                reader.wrong_in(
-                    file,
-                    header_line,
-                    name.trim(),
-                    format!("is neither a page nor one of {moves}"),
-                    "add it to [pages]",
-                );
-            }
-            found
-        })
-        .collect();
+    let column = |name: &str| {
+        let found = state(name, pages);
+        if found.is_none() && !REMARKS.contains(&name) {
+            let rule = format!("is neither a page nor one of {}", MOVES.join(", "));
+            wrong(header_line, name, &rule, "add it to [pages]");
+        }
+        found
+    };
+    let columns: Vec<Option<Move>> = header.split(',').skip(1).map(str::trim).map(column).collect();
     let mut rows: Rows = vec![Vec::new(); pages.len()];
     let mut places: Places = vec![None; pages.len()];
     for (number, line) in lines {
         let mut cells = line.split(',').map(str::trim);
         let name = cells.next().unwrap_or_default();
         let Some(Move::Page(index)) = state(name, pages) else {
-            reader.wrong_in(file, number, name, "is not a page", "add it to [pages]");
+            wrong(number, name, "is not a page", "add it to [pages]");
             continue;
         };
         let index = index as usize;
         if places[index].is_some() {
-            reader.wrong_in(file, number, name, "has a row already", "remove one");
+            wrong(number, name, "has a row already", "remove one");
         }
         places[index] = Some((file.to_owned(), number));
-        let mut count = 0;
-        for (to, cell) in columns.iter().zip(cells.by_ref()) {
-            count += 1;
+        let cells: Vec<&str> = cells.collect();
+        for (to, cell) in columns.iter().zip(&cells) {
             let Some(to) = to else { continue };
             match cell.parse::<f64>() {
                 Ok(p) if (0.0..=1e9).contains(&p) => rows[index].push((*to, p)),
-                _ => reader.wrong_in(
-                    file,
-                    number,
-                    name,
-                    format!("\"{cell}\" is not a probability"),
-                    "write a number from 0",
-                ),
+                _ => {
+                    let rule = format!("\"{cell}\" is not a probability");
+                    wrong(number, name, &rule, "write a number from 0");
+                }
             }
         }
-        count += cells.count();
-        if count != columns.len() {
-            reader.wrong_in(
-                file,
-                number,
-                name,
-                format!("has {count} entries for {} columns", columns.len()),
-                "give each column one entry",
-            );
+        if cells.len() != columns.len() {
+            let rule = format!("has {} entries for {} columns", cells.len(), columns.len());
+            wrong(number, name, &rule, "give each column one entry");
         }
     }
     Some((rows, places))
