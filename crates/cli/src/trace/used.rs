@@ -3,7 +3,7 @@
 use tidegate_trace::analysis::{Analysis, Resources, Split};
 
 use tidegate_report::Table;
-use tidegate_report::number::{or_none, percent};
+use tidegate_report::number::{fixed, or_none, percent};
 
 use super::text::{heading, say};
 
@@ -30,13 +30,13 @@ const OF_PROCESS: [Figure; 7] = [
     Figure {
         name: "context switches per s, to wait",
         of: |it| it.voluntary_per_s,
-        shown: whole,
+        shown: |it| fixed(it, 0),
         least: 0.0,
     },
     Figure {
         name: "context switches per s, preempted",
         of: |it| it.involuntary_per_s,
-        shown: whole,
+        shown: |it| fixed(it, 0),
         least: 0.0,
     },
     Figure {
@@ -119,10 +119,6 @@ fn grown(resources: &Resources) -> Option<(u64, u64)> {
     let (factor, bytes) = GROWN;
     let much = last.saturating_sub(first) >= bytes && last as f64 >= factor * first as f64;
     much.then_some((first, last))
-}
-
-fn whole(number: f64) -> String {
-    format!("{number:.0}")
 }
 
 fn megabytes(bytes: f64) -> String {

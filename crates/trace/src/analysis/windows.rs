@@ -3,7 +3,6 @@
 use super::resources::Resources;
 use super::sums::Sums;
 use crate::format::header::Role;
-use crate::phase::Phase;
 use crate::read::Trace;
 use serde::Serialize;
 
@@ -39,13 +38,6 @@ pub struct ProcessWindow {
     pub sums: Sums,
     /// What it used.
     pub resources: Resources,
-}
-
-impl ProcessWindow {
-    /// Mean number of connections in a phase, by Little's law.
-    pub fn mean_in(&self, phase: Phase, seconds: f64) -> f64 {
-        self.sums.took_ns(phase) as f64 / 1e9 / seconds
-    }
 }
 
 /// Divides a trace into at most 60 windows of the same length, each at least half a second long.
