@@ -241,43 +241,38 @@ impl<'a> Schedule<'a> for Course<'a> {
                 None => return Ok(None),
             }
         };
-        let plan = &self.plan.times;
-        let (mut policy, mut label) = ("off", ("", None));
-        let (what, (warm_up, measured), offered) = match step {
+        let lengths = &self.plan.times;
+        let ((warm_up, measured), offered) = match step {
             Step::Probes => {
-                label.0 = "probe";
-                let what = "Finding the capacity: the CPU time of a session under light load";
                 let per_s = self.probes.next_per_s().unwrap_or_default();
-                (what.into(), (plan.probe / 2, plan.probe), Offered::at(per_s, None))
+                ((lengths.probe / 2, lengths.probe), Offered::at(per_s, None))
             }
             Step::Ramp => {
-                label.0 = "ramp";
-                self.ramp = Ramp::around(self.capacity, plan.ramp_step);
-                let arrivals = self.ramp.arrivals(plan.warm_up);
-                let what = "Finding the capacity: a ramp, until customers leave";
-                (what.into(), (plan.warm_up, self.ramp.length()), Offered::from(arrivals))
+                self.ramp = Ramp::around(self.capacity, lengths.ramp_step);
+                let arrivals = self.ramp.arrivals(lengths.warm_up);
+                ((lengths.warm_up, self.ramp.length()), Offered::from(arrivals))
             }
             Step::Baseline { .. } => {
-                label.0 = "baseline";
-                let what = "Baseline: the current capacity without admission control";
-                let per_s = BASELINE_SHARE * self.capacity;
-                let offered = Offered::at(per_s, Some(self.capacity));
-                (what.into(), (plan.baseline_warm_up, plan.baseline_window), offered)
+                let offered = Offered::at(BASELINE_SHARE * self.capacity, Some(self.capacity));
+                ((lengths.baseline_warm_up, lengths.baseline_window), offered)
             }
-            Step::Window { policy: of, multiple } | Step::Point { policy: of, multiple } => {
+            Step::Window { multiple, .. } | Step::Point { multiple, .. } => {
                 if multiple != self.load.0 {
                     self.load = (multiple, self.capacity);
                 }
-                (policy, label) = (of, (of, Some(multiple)));
-                let what = format!("Policy {policy}, {multiple} times the capacity");
                 let offered = Offered::at(multiple * self.load.1, Some(self.load.1));
-                (what, (plan.warm_up, plan.window), offered)
+                ((lengths.warm_up, lengths.window), offered)
             }
         };
-        self.label = Label { policy: label.0.into(), multiple: label.1 };
+        let policy = match step {
+            Step::Window { policy, .. } => policy,
+            _ => "off",
+        };
+        self.label = step.label();
+        let what = step.words();
         self.phase(&what);
         self.runs += 1;
-        let id = format!("{:03}-{}", self.runs, label.0);
+        let id = format!("{:03}-{}", self.runs, self.label.policy);
         let times = times(warm_up.as_secs_f64(), measured.as_secs_f64());
         let settings = settings(policy, &self.resources.server);
         let planned = planned((id, Kind::Run), &settings, (times, self.plan.seed), self.resources);
@@ -319,8 +314,8 @@ impl<'a> Schedule<'a> for Course<'a> {
                     }
                 }
             }
-            Some(Step::Window { policy, multiple }) => {
-                let what = format!("Policy {policy}, {multiple} times the capacity");
+            Some(step @ Step::Window { .. }) => {
+                let what = step.words();
                 let window = self.window(record)?;
                 if window.driver_saturated && self.has_spare_window() {
                     self.phase(&format!("{what}, again: the driver was saturated"));

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::Args;
 use super::summary::{POLICIES, Setting};
+use super::view::Label;
 use crate::testbed::{self, CERTIFICATE, CUSTOMERS, PATIENCE_S, THINK_S, TIME_SCALE};
 use tidegate_host::Cores;
 use tidegate_load::Scenario;
@@ -36,6 +37,37 @@ pub enum Step {
     Window { policy: &'static str, multiple: f64 },
     /// The end of its windows.
     Point { policy: &'static str, multiple: f64 },
+}
+
+impl Step {
+    /// What is measured, in words.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Probes => {
+                "Finding the capacity: the CPU time of a session under light load".into()
+            }
+            Self::Ramp => "Finding the capacity: a ramp, until customers leave".into(),
+            Self::Baseline { .. } => {
+                "Baseline: the current capacity without admission control".into()
+            }
+            Self::Window { policy, multiple } | Self::Point { policy, multiple } => {
+                format!("Policy {policy}, {multiple} times the capacity")
+            }
+        }
+    }
+
+    /// The same as a short name.
+    pub fn label(&self) -> Label {
+        let (policy, multiple) = match *self {
+            Self::Probes => ("probe", None),
+            Self::Ramp => ("ramp", None),
+            Self::Baseline { .. } => ("baseline", None),
+            Self::Window { policy, multiple } | Self::Point { policy, multiple } => {
+                (policy, Some(multiple))
+            }
+        };
+        Label { policy: policy.into(), multiple }
+    }
 }
 
 /// The lengths of the parts.
