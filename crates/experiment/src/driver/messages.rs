@@ -59,7 +59,8 @@ impl Driver for MessageClient {
         let missing = |what: &str| Error::Internal(format!("a message service has no {what}"));
         let configuration = Configuration::of(settings).ok_or_else(|| missing("configuration"))?;
         let requests = window.planned.windows.requests.ok_or_else(|| missing("requests"))?;
-        let url = started.target()?;
+        // Without TLS as behind a gate.
+        let url = started.system().url(!configuration.is_tls)?;
         let mut clients = match configuration.server {
             Server::Own(format) => {
                 let two = (0..2).map(|_| {

@@ -154,76 +154,51 @@ fn find_java() -> Result<()> {
     messages_client(&services, None, &[]).map(|_| ())
 }
 
-/// A message service that runs.
-#[derive(Debug)]
-pub(super) struct MessageService {
-    configuration: Configuration,
-    running: Running,
-}
-
-#[derive(Debug)]
-enum Running {
-    Own(Service),
-    Tomcat(Tomcat),
-}
-
-impl MessageService {
-    /// Starts the service, on Tomcat until the operator stops the study.
-    pub(super) fn start(
-        settings: &Settings,
-        cores: &Cores,
-        workshop: &Workshop,
-        folder: &Path,
-        stop: &Stop,
-    ) -> Result<Self> {
-        let configuration = Configuration::of(settings)
-            .ok_or_else(|| Error::Internal("no configuration of the message service".into()))?;
-        let running = match configuration.server {
-            Server::Own(format) => {
-                let security = ["--security", format.name()];
-                let mut launch =
-                    of_this_program("message service", cores, &folder.join("site.log"))?
-                        .args(["site", "messages", "--listen", "127.0.0.1:0"])
-                        .args(security);
-                if format != Format::None {
-                    launch = launch.args(["--keys".into(), workshop.keys(Party::Server)]);
-                }
-                if configuration.is_tls {
-                    let Certificate { chain, key, .. } =
-                        workshop.certificate(&settings.certificate)?;
-                    launch = launch.args(["--tls", "1.3", "--certificate"]).args([chain]);
-                    launch = launch.args(["--key"]).args([key]);
-                }
-                Running::Own(Service::start(launch)?)
-            }
-            Server::Tomcat(..) => {
-                let war = Services::find()?.war("messages")?;
-                let setup = TomcatSetup {
-                    key: Key::P256,
-                    env: vec![workshop.java_keys()?.env()],
-                    ..TomcatSetup::new(cores, &war, "/healthz")
-                };
-                Running::Tomcat(Tomcat::start(&setup, &folder.join("tomcat"), stop)?)
-            }
+/// Starts the service, on Tomcat until the operator stops the study.
+pub(super) fn start(
+    settings: &Settings,
+    cores: &Cores,
+    workshop: &Workshop,
+    folder: &Path,
+    stop: &Stop,
+) -> Result<Box<dyn System>> {
+    let configuration = Configuration::of(settings)
+        .ok_or_else(|| Error::Internal("no configuration of the message service".into()))?;
+    let Server::Own(format) = configuration.server else {
+        let war = Services::find()?.war("messages")?;
+        let setup = TomcatSetup {
+            key: Key::P256,
+            env: vec![workshop.java_keys()?.env()],
+            ..TomcatSetup::new(cores, &war, "/healthz")
         };
-        Ok(Self { configuration, running })
+        return Ok(Box::new(Tomcat::start(&setup, &folder.join("tomcat"), stop)?));
+    };
+    let mut launch = of_this_program("message service", cores, &folder.join("site.log"))?.args([
+        "site",
+        "messages",
+        "--listen",
+        "127.0.0.1:0",
+        "--security",
+        format.name(),
+    ]);
+    if format != Format::None {
+        launch = launch.args(["--keys".into(), workshop.keys(Party::Server)]);
     }
+    if configuration.is_tls {
+        let Certificate { chain, key, .. } = workshop.certificate(&settings.certificate)?;
+        launch = launch.args(["--tls", "1.3", "--certificate"]).args([chain]);
+        launch = launch.args(["--key"]).args([key]);
+    }
+    Ok(Box::new(Service::start(launch)?))
 }
 
-impl System for MessageService {
+impl System for Service {
     fn url(&self, _: bool) -> Result<String> {
-        Ok(match &self.running {
-            Running::Own(service) => service.address("site")?.to_owned(),
-            Running::Tomcat(tomcat) if self.configuration.is_tls => tomcat.secure_url(),
-            Running::Tomcat(tomcat) => tomcat.url(),
-        })
+        Ok(self.address("site")?.to_owned())
     }
 
     fn process(&self) -> &Process {
-        match &self.running {
-            Running::Own(service) => service.process(),
-            Running::Tomcat(tomcat) => tomcat.process(),
-        }
+        Self::process(self)
     }
 }
 

@@ -20,7 +20,6 @@ use crate::metrics::messages::SITE;
 use crate::{Error, Result};
 use brokerage::Brokerage;
 pub use gate::{GateTimes, TRACE, check_policies};
-use messages::MessageService;
 pub use messages::{Configuration, Server, leave_out_java};
 pub use site::TRACE as SITE_TRACE;
 pub use tidegate_brokerage::TIERS;
@@ -155,7 +154,7 @@ fn start(
     Ok(match settings.site.as_str() {
         "tomcat" => Box::new(servers::tomcat(settings, cores, folder, stop)?),
         "node" => Box::new(servers::node(settings, cores, folder)?),
-        SITE => Box::new(MessageService::start(settings, cores, workshop, folder, stop)?),
+        SITE => messages::start(settings, cores, workshop, folder, stop)?,
         "brokerage" => Box::new(Brokerage::start(settings, cores, workshop, folder)?),
         _ => Box::new(site::start(settings, cores, workshop, folder)?),
     })
