@@ -75,9 +75,12 @@ impl std::fmt::Display for Limit {
     }
 }
 
+/// The times of a phase in the result of a run.
+type TimesOf = fn(&Phases) -> &Percentiles;
+
 /// The phases of requests and connections in the order of a connection: the figure of a step that
 /// has the median, the phase in words, and its times in the result of a run.
-pub(super) const PHASES: [(&str, &str, fn(&Phases) -> &Percentiles); 5] = [
+pub(super) const PHASES: [(&str, &str, TimesOf); 5] = [
     ("connect_ms", "TCP connect", |it| &it.connect),
     ("full_handshake_ms", "full TLS handshake", |it| &it.full_handshake),
     ("resumed_handshake_ms", "resumed TLS handshake", |it| &it.resumed_handshake),
