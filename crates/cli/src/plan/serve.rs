@@ -146,11 +146,11 @@ mod tests {
     #[test]
     fn a_link_moves_inputs_with_their_ranges_and_refuses_what_is_none() {
         let mut asked = Asked::from_toml(EXAMPLE, "plan.toml").unwrap();
-        let sliders = moved(&mut asked, &query(&[("shoppers", "2000"), ("growth", "0")])).unwrap();
+        let sliders = moved(&mut asked, &query(&[("shoppers", "80000"), ("growth", "0")])).unwrap();
         let inputs = &asked.question.inputs;
-        assert_eq!(inputs.shoppers, Range { value: 2000.0, low: 1600.0, high: 2600.0 });
+        assert_eq!(inputs.shoppers, Range { value: 80_000.0, low: 60_000.0, high: 110_000.0 });
         assert!((inputs.growth.low + 0.2).abs() < 1e-9 && (inputs.growth.high - 0.4).abs() < 1e-9);
-        assert_eq!((sliders.len(), sliders[0].value), (6, 2000.0));
+        assert_eq!((sliders.len(), sliders[0].value), (6, 80_000.0));
         for wrong in ["", "x", "1e9", "NaN", "-5"] {
             let error = moved(&mut asked, &query(&[("shoppers", wrong)])).err().unwrap();
             assert!(error.contains("must be a number of"), "{error}");

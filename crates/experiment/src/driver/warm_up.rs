@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn stretches_are_weighed_by_their_responses_and_none_agrees_without_one() {
         // 99 of 5 ms and one of 100 ms in each stretch of 2 s: 5.95 ms.
-        let rare = |second: usize| if second % 2 == 0 { (1, 100.0) } else { (99, 5.0) };
+        let rare = |second: usize| if second.is_multiple_of(2) { (1, 100.0) } else { (99, 5.0) };
         assert_eq!(ends(6.0, rare), (6, true));
         assert_eq!(ends(6.0, |_| (0, 0.0)), (18, false));
         assert_eq!(ends(0.1, |_| (1, 1.0)), (3, true), "stretches of a second at least");

@@ -344,12 +344,15 @@ key = \"load\"
 levels = [0.5, 2]
 ";
 
+    /// Name and rate of a run that is measured.
+    type Measured = (String, Option<f64>);
+
     /// Names and rates of the runs that are measured, beside those that are complete, and all that
     /// are complete then. By their number the runs give a record each.
     fn course(
         complete: BTreeMap<String, Record>,
         gives: impl Fn(usize) -> Record,
-    ) -> Option<(Vec<(String, Option<f64>)>, BTreeMap<String, Record>)> {
+    ) -> Option<(Vec<Measured>, BTreeMap<String, Record>)> {
         let allowed = Cores::of_this_thread().unwrap();
         let resources = Resources::whole_cores(&allowed.only(0)?, &allowed.only(1)?).unwrap();
         let experiment = Experiment::from_toml(LOADS, "x.toml").unwrap();
