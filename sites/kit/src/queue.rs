@@ -38,7 +38,7 @@ pub struct Queue {
     pub give_up: &'static str,
 }
 
-/// The [`Queue`](crate::queue::Queue) in this table.
+/// The [`Queue`] in this table.
 #[macro_export]
 macro_rules! queue {
     ($table:literal) => {

@@ -1,5 +1,5 @@
 //! What the populations of several sites are made with: random numbers that are the same
-//! on every machine, hashes of many passwords, many rows in one statement, and [`prepare`],
+//! on every machine, hashes of many passwords, many rows in one statement, and [`prepare()`],
 //! which makes a database ready.
 
 mod batch;
