@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use tidegate_config::{Keys, Mistakes, Section, Value, did_you_mean, write_keys};
 
 use crate::alternatives::{Answer, Optimisation, Question};
+use crate::capacity;
 use crate::headroom::Headroom;
-use crate::inputs::{Inputs, Operation};
-use crate::keys::{DEMAND, HAVE, OPERATION, OPTIMISATION, OVERLOAD, PLAN, RULES, SERVER};
+use crate::inputs::{Costs, Inputs, Operation};
+use crate::keys::{CAPACITY, DEMAND, HAVE, OPERATION, OPTIMISATION, OVERLOAD, PLAN, RULES, SERVER};
 use crate::overload::{AtRisk, Curve, Overload};
 use crate::partition::MOST;
 use crate::plan::{Have, Rules};
@@ -60,10 +61,11 @@ pub fn reference() -> String {
          `tidegate plan FILE` reads a TOML file. All mistakes are reported at once, a line each: \
          `file:LINE: table.key = value: rule; remedy`. `tidegate plan --example` prints one.\n",
     );
-    let tables: [(&str, &dyn Keys); 8] = [
+    let tables: [(&str, &dyn Keys); 9] = [
         ("A plan", &PLAN),
         ("[demand]", &DEMAND),
         ("[[operations]]", &OPERATION),
+        ("[capacity]", &CAPACITY),
         ("[[servers]]", &SERVER),
         ("[rules]", &RULES),
         ("[[optimisations]]", &OPTIMISATION),
@@ -80,8 +82,7 @@ pub fn reference() -> String {
 
 fn read(root: &Section<'_>) -> Option<Asked> {
     root.known(&PLAN);
-    let operations = root.read(&PLAN.operations).unwrap_or_default();
-    let operations: Vec<_> = operations.iter().filter_map(operation).collect();
+    let Costs { operations, session, checkout } = costs(root)?;
     distinct(root, "operations", operations.iter().map(|it| it.name.as_str()));
     let names: Vec<&str> = operations.iter().map(|it| it.name.as_str()).collect();
     let servers = root.read(&PLAN.servers).unwrap_or_default();
@@ -97,7 +98,8 @@ fn read(root: &Section<'_>) -> Option<Asked> {
     let optimisations = optimisations.iter().filter_map(|it| optimisation(it, &names)).collect();
     let have = root.given(&PLAN.have).unwrap_or_default();
     let have = have.iter().filter_map(|it| had(it, &types)).collect();
-    let inputs = demand(&root.read(&PLAN.demand)?, operations.clone());
+    let measured = (operations.clone(), session, checkout);
+    let inputs = demand(&root.read(&PLAN.demand)?, measured);
     let rules = root.table_or_empty("rules");
     let (peak_hours, margin, gate) =
         (rules.read(&RULES.peak_hours), rules.read(&RULES.margin), rules.read(&RULES.gate));
@@ -120,6 +122,29 @@ fn read(root: &Section<'_>) -> Option<Asked> {
         seed: 1,
     };
     Some(Asked { question, overload })
+}
+
+/// The operations of the file, or what a server carried. `None` after a mistake.
+fn costs(root: &Section<'_>) -> Option<Costs> {
+    match (root.given(&PLAN.operations), root.given(&PLAN.capacity)) {
+        (Some(_), Some(_)) => {
+            root.wrong("has both `operations` and `capacity`", "leave out one of them");
+            None
+        }
+        (None, Some(table)) => capacity::read(&table),
+        (None, None) if root.get("operations").is_none() && root.get("capacity").is_none() => {
+            root.wrong(
+                "does not say what a session costs",
+                "add [[operations]], or [capacity] with a result of `tidegate study capacity`",
+            );
+            None
+        }
+        (operations, None) => {
+            let operations = operations.unwrap_or_default();
+            let operations = operations.iter().filter_map(operation).collect();
+            Some(Costs { operations, session: None, checkout: None })
+        }
+    }
 }
 
 fn operation(table: &Section<'_>) -> Option<Operation<Range>> {
@@ -171,14 +196,24 @@ fn had(table: &Section<'_>, types: &[ServerType]) -> Option<Have> {
     Some(Have { server: server.to_owned(), servers: u32::try_from(count?).ok()? })
 }
 
-fn demand(table: &Section<'_>, operations: Vec<Operation<Range>>) -> Option<Inputs<Range>> {
+fn demand(
+    table: &Section<'_>,
+    (operations, measured, checkout): (Vec<Operation<Range>>, Option<Range>, Option<usize>),
+) -> Option<Inputs<Range>> {
     table.known(&DEMAND);
     let (shoppers, peak) = (table.read(&DEMAND.shoppers), table.read(&DEMAND.peak_factor));
-    let (growth, session) = (table.read(&DEMAND.growth), table.read(&DEMAND.session));
+    let (growth, session) = (table.read(&DEMAND.growth), table.optional(&DEMAND.session));
+    let session = session.and_then(|session| {
+        let session = session.or(measured);
+        if session.is_none() {
+            table.wrong("does not say how long a session is", "add session = \"11m\"");
+        }
+        session
+    });
     let (ratio, value) =
         (table.optional(&DEMAND.browse_to_buy), table.read(&DEMAND.checkout_value));
     let checkout = match table.get("checkout") {
-        None => None,
+        None => checkout,
         Some(given) => {
             let name = given.string()?;
             let at = operations.iter().position(|it| it.name == name);
@@ -347,8 +382,6 @@ mod tests {
     #[test]
     fn an_empty_file_says_what_must_be_there() {
         let all = mistakes("").join("\n");
-        for key in ["demand", "operations", "servers"] {
-            assert!(all.contains(&format!("{key}: must be set")), "{all}");
-        }
+        assert!(all.contains("does not say what a session costs; add [[operations]]"), "{all}");
     }
 }

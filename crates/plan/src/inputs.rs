@@ -36,6 +36,15 @@ pub struct Inputs<N> {
     pub checkout: Option<usize>,
 }
 
+/// What a session costs.
+pub(crate) struct Costs {
+    pub(crate) operations: Vec<Operation<Range>>,
+    /// Its length in seconds, where that was measured.
+    pub(crate) session: Option<Range>,
+    /// The operation that is a checkout, where it is no name of the file.
+    pub(crate) checkout: Option<usize>,
+}
+
 impl Inputs<Range> {
     /// Fixed values: `pick` is called once with each input's name and range, always in the same
     /// order.

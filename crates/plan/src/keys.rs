@@ -13,8 +13,10 @@ keys! {
     pub(crate) static PLAN: PlanKeys {
         /// The demand.
         demand: Subtable = Required("see below");
-        /// The operations of a session and what each costs.
-        operations: List<Subtable>(Subtable) = Required("see below");
+        /// The operations of a session and what each costs; not with `capacity`.
+        operations: List<Subtable>(Subtable) = Unset;
+        /// What a server carried, in place of `operations`.
+        capacity: Subtable = Unset;
         /// The servers that can be bought.
         servers: List<Subtable>(Subtable) = Required("see below");
         /// What a plan must keep to.
@@ -35,8 +37,8 @@ keys! {
         peak_factor: Spread<Number>(Number(1.0, 1e6)) = Is("3");
         /// Growth per year: 0.25 is a quarter more.
         growth: Spread<Number>(Number(-0.9, 1000.0)) = Is("0");
-        /// Length of a session.
-        session: Spread<Time>(Time("1s", "1d")) = Required("11m");
+        /// Length of a session; with `capacity` the one that was measured, unless it is set.
+        session: Spread<Time>(Time("1s", "1d")) = Else("must be set, except with `capacity`");
         /// The operation that is a checkout.
         checkout: Text("name of an operation") = Unset;
         /// Browsing operations for each checkout, in place of `per_session` of the checkout.
@@ -53,6 +55,17 @@ keys! {
         per_session: Spread<Number>(Number(0.0, 1e6)) = Required("1.5");
         /// CPU time of one, in milliseconds, on a core of speed 1.
         cpu_ms: Spread<Number>(Number(0.0, 1e9)) = Required("2.5");
+    }
+
+    /// What a server carried. A session is then one operation of the name `session`. The rate keeps
+    /// to the response time of the study, so `rules.use = 1` adds no spare cores to it.
+    pub(crate) static CAPACITY: CapacityKeys {
+        /// The `summary.json` of `tidegate study capacity`.
+        file: Text("a path") = Required("out/capacity/summary.json");
+        /// Cores of the server that was studied.
+        cores: Number(0.01, 1e5) = Required("8");
+        /// Checkouts of a session.
+        checkouts: Spread<Number>(Number(0.0, 1e6)) = Is("0");
     }
 
     /// A type of server.

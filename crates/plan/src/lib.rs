@@ -8,6 +8,7 @@
 //! commerce site capacity study that applies it.
 
 pub mod alternatives;
+mod capacity;
 pub mod file;
 pub mod headroom;
 pub mod inputs;
