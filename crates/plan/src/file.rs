@@ -360,6 +360,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_left_out_has_a_default() {
+        let text = "demand = { shoppers = 1, session = \"1m\" }\n\
+                    operations = [{ name = \"a\", per_session = 1, cpu_ms = 1 }]\n\
+                    servers = [{ name = \"b\", cores = 1 }]";
+        let question = Asked::from_toml(text, "plan.toml").unwrap().question;
+        assert_eq!(question.inputs.peak_factor, Range::exactly(3.0));
+        assert_eq!((question.rules.years, question.rules.staffing.redundancy), (3, 1));
+        assert!(question.answer().is_ok());
+    }
+
+    #[test]
     fn every_mistake_is_named_with_a_remedy() {
         let text = EXAMPLE
             .replace("checkout = \"Checkout\"", "checkout = \"Chekout\"")

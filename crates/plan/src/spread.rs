@@ -36,7 +36,9 @@ where
     type Read<'r> = Range;
 
     fn read<'r>(&self, value: &Value<'r>) -> Result<Range, Problem> {
-        let Some(items) = value.items() else {
+        // A default or a flag without commas is one figure.
+        let is_one = value.bare().is_some_and(|text| !text.contains(','));
+        let Some(items) = value.items().filter(|_| !is_one) else {
             return self.0.read(value).map(|it| Range::exactly(it.number()));
         };
         let numbers = items.iter().map(|item| self.0.read(item).map(Figure::number));
