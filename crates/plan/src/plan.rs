@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::inputs::Inputs;
 use crate::partition::{Group, MOST, Part, cheapest, group};
-use crate::servers::{ServerType, Staffing};
+use crate::servers::{MOST_SERVERS, ServerType, Staffing};
 
 /// What a plan is free to choose, and what it must keep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,6 +47,8 @@ pub enum Impossible {
     Unserved(Vec<String>),
     /// More operations may be split off than can be tried.
     TooMany(usize),
+    /// A group needs more servers than anybody has.
+    TooLarge,
 }
 
 /// A plan: what is bought when, and what it costs.
@@ -142,6 +144,9 @@ impl Rules {
             best.ok_or_else(|| Impossible::Unserved(operations.clone()))
         };
         let courses: Vec<Course<'_>> = groups.iter().map(of).collect::<Result<_, _>>()?;
+        if courses.iter().flat_map(|it| &it.years).any(|it| it.servers >= MOST_SERVERS) {
+            return Err(Impossible::TooLarge);
+        }
         let mut stocks: Vec<Stock<'_>> =
             self.types.iter().map(|it| Stock::of(it, &self.have)).collect();
         let years: Vec<Year> = (0..=self.last())
@@ -399,6 +404,15 @@ pub(crate) mod tests {
         assert_eq!(found, [("HTML", 10), ("checkout", 7)]);
         // 0.1 checkouts in 10 minutes are 14.4 a day; the paper's 1.7 million a day are 17.4.
         assert!((inputs.middle().checkouts_in(0) / 365.0 - 1.44e6).abs() < 1.0);
+    }
+
+    #[test]
+    fn a_demand_beyond_all_servers_is_refused() {
+        let rules = rules(vec![server("usual", 1000.0, 0.1)]);
+        let inputs = Inputs { shoppers: 1e15, ..shop().middle() };
+        for arrangement in [Arrangement::Mixed, Arrangement::Partitioned] {
+            assert_eq!(rules.plan(&inputs, arrangement), Err(Impossible::TooLarge));
+        }
     }
 
     #[test]

@@ -40,6 +40,9 @@ impl ServerType {
     }
 }
 
+/// Servers of a group from which on a plan is refused: more is a mistake in its inputs.
+pub const MOST_SERVERS: u32 = 100_000_000;
+
 /// How many spare servers and cores a load gets.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Staffing {
@@ -50,13 +53,12 @@ pub struct Staffing {
 }
 
 impl Staffing {
-    /// Servers of a type for a load that keeps `busy` of its cores busy; at least one, and those
-    /// that may fail in addition.
+    /// Servers of a type for a load that keeps `busy` of its cores busy; at least one, at
+    /// most [`MOST_SERVERS`], and those that may fail in addition.
     pub fn servers(&self, server: &ServerType, busy: f64) -> u32 {
         // Without rounding errors: 3.0000000001 servers are three.
         let needed = (self.headroom.cores(busy) / server.cores - 1e-9).ceil().max(1.0);
-        // Such a plan is refused elsewhere; here it must not wrap.
-        (needed as u32).saturating_add(self.redundancy)
+        (needed as u32).min(MOST_SERVERS).saturating_add(self.redundancy)
     }
 }
 

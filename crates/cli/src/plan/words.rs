@@ -1,5 +1,6 @@
 //! The plan in sentences.
 
+use tidegate_plan::servers::MOST_SERVERS;
 use tidegate_plan::{Alternative, Arrangement, Asked, AtRisk, Have, Impossible};
 use tidegate_report::number::{count, number, percent, range, significant};
 
@@ -150,6 +151,10 @@ pub(super) fn impossible(why: &Impossible) -> String {
         Impossible::Unserved(operations) => format!(
             "no server that can be bought serves {} together; add a server without `only`, or name them in `rules.may_split`",
             operations.join(", ")
+        ),
+        Impossible::TooLarge => format!(
+            "a group needs more than {} servers; look at the demand and the CPU times of the file",
+            count(u64::from(MOST_SERVERS))
         ),
         Impossible::TooMany(parts) => format!(
             "{parts} parts may have servers of their own, more than can be tried; name fewer in `rules.may_split`"
