@@ -12,6 +12,7 @@ mod sim;
 mod site;
 mod stdout;
 mod study;
+mod tca;
 mod testbed;
 mod trace;
 mod usage;
@@ -51,6 +52,8 @@ enum Command {
     Trace(trace::Args),
     /// Measure an auction site under overload, without and with the gate
     Demo(demo::Args),
+    /// Tell what an operation costs, from measurements at rising load
+    Tca(tca::Args),
     /// Plan servers and money from demand, costs of operations and prices
     Plan(plan::Args),
     /// Run an experiment end to end: factors, windows in turns, raw data, claims, report
@@ -70,6 +73,7 @@ fn main() -> std::process::ExitCode {
         Command::Load(args) => load::run(*args),
         Command::Site(args) => site::run(args),
         Command::Sim(args) => sim::run(args),
+        Command::Tca(args) => tca::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Study(args) => study::run(args),
         Command::Trace(args) => trace::run(args),

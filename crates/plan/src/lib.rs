@@ -20,6 +20,7 @@ pub mod range;
 pub mod rising;
 pub mod servers;
 mod spread;
+pub mod table;
 
 pub use alternatives::{Alternative, Answer, Optimisation, Question, Swing};
 pub use file::{Asked, reference};

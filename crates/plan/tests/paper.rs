@@ -2,6 +2,7 @@
 //! follow from its tables, and those that do not. docs/plan.md explains each.
 
 use tidegate_plan::rising::{Run, linear_part, megacycles};
+use tidegate_plan::table::Table;
 
 /// A row of a load table.
 struct Row {
@@ -41,6 +42,28 @@ fn every_printed_cost_is_utilisation_times_capacity() {
         let found = megacycles(row.utilisation, row.cpus, row.mhz);
         assert!((found - row.cost).abs() < 5e-4, "{} {}: {found}", row.config, row.shoppers);
     }
+}
+
+#[test]
+fn the_table_as_it_stands_gives_the_printed_costs() {
+    let names = [
+        ("operation", "config"),
+        ("per_s", "asp_req_s"),
+        ("utilisation_pct", "cpu_util_pct"),
+        ("cpus", "cpus"),
+        ("mhz", "mcycles_per_cpu"),
+    ];
+    let names: Vec<_> = names.map(|(a, b)| (a.to_owned(), b.to_owned())).into();
+    let table = Table::read(include_str!("data/site-server.csv"), &names).unwrap();
+    for (found, row) in table.rows.iter().zip(rows()) {
+        assert!((found.megacycles.unwrap() - row.cost).abs() < 5e-4, "line {}", found.line);
+    }
+    // Of static pages there are connections and no rates.
+    let html = table.costs.iter().find(|it| it.operation == "html_partition").unwrap();
+    assert_eq!((html.runs, html.linear), (0, None));
+    let checkout = table.costs.iter().find(|it| it.operation == "checkout_partition").unwrap();
+    assert_eq!(checkout.mhz.map(f64::round), Some(400.0));
+    assert!(checkout.linear.unwrap().ends);
 }
 
 #[test]

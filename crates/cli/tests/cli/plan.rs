@@ -73,6 +73,35 @@ fn mistakes_of_a_file_and_an_impossible_plan_end_with_2_and_a_remedy() {
     assert!(code == Some(2) && errors.contains("on this machine only"), "{errors}");
 }
 
+#[test]
+fn costs_of_operations_come_from_a_table_with_its_own_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let [table, json] = ["runs.csv", "costs.json"].map(|name| folder.path().join(name));
+    let rows = "page,requests_s,cpu,cpus,mhz\nHome,10,12.5,2,400\nHome,20,22.5,2,400\n\
+                Home,30,32.5,2,400\nHome,40,90,2,400\nPay,5,50,2,400\n";
+    std::fs::write(&table, rows).unwrap();
+    let columns = "operation=page,per_s=requests_s,utilisation_pct=cpu";
+    let (table, json) = (table.to_str().unwrap(), json.to_str().unwrap());
+    let args = ["tca", "--data", table, "--columns", columns, "--json", json];
+    let output = tidegate(&args);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    // 0.02 CPU seconds each beside 0.05 busy CPUs; 8 of 400 megacycles.
+    for expected in
+        ["20.0 ms", "costs rise", "megacycles of one", "Of 1 of 2 operations the cost is not known"]
+    {
+        assert!(text.contains(expected), "{expected} is missing in\n{text}");
+    }
+    let costs: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    assert!((costs["costs"][0]["cost"]["value"].as_f64().unwrap() - 0.02).abs() < 1e-9);
+    let output = tidegate(&["tca", "--data", table]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.code() == Some(2) && errors.contains("--columns operation=NAME"),
+        "{errors}"
+    );
+}
+
 #[tokio::test]
 async fn sliders_plan_anew_and_the_link_keeps_what_was_asked() {
     if no_browser_here() {

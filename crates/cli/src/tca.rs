@@ -1,0 +1,100 @@
+//! `tidegate tca`: what an operation costs.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use tidegate_plan::table::{Cost, Measured, Table as Measurements};
+use tidegate_report::number::{number, or_none, time};
+use tidegate_report::{HeadAndCell, Table};
+
+use crate::exit::{Outcome, bad_input};
+use crate::stdout::print;
+
+/// Largest table that is read, in bytes.
+const LARGEST: u64 = 64 << 20;
+
+/// Flags of `tidegate tca`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Table of measurements as CSV: operation, per_s, and busy_cpus or utilisation_pct and cpus;
+    /// with mhz also megacycles
+    #[arg(long, value_name = "FILE")]
+    data: PathBuf,
+    /// Columns that have other names in the table, such as per_s=requests_s,operation=page
+    #[arg(long, value_name = "COLUMN=NAME", value_delimiter = ',', value_parser = pair)]
+    columns: Vec<(String, String)>,
+    /// File for the costs as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').filter(|(column, name)| !column.is_empty() && !name.is_empty());
+    let (column, name) = pair.ok_or("must be COLUMN=NAME, as in per_s=requests_s")?;
+    Ok((column.to_owned(), name.to_owned()))
+}
+
+/// Prints what the operations of a table cost.
+pub fn run(args: Args) -> anyhow::Result<Outcome> {
+    let file = args.data.display();
+    let text = tidegate_config::read_text(&args.data, LARGEST)
+        .map_err(|error| bad_input(format!("--data {file}: {error}")))?;
+    let table = Measurements::read(&text, &args.columns)
+        .map_err(|why| bad_input(format!("--data {file}: {why}")))?;
+    print(words(&table))?;
+    if let Some(json) = &args.json {
+        let text = serde_json::to_string_pretty(&table)? + "\n";
+        std::fs::write(json, text).with_context(|| format!("cannot write {}", json.display()))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// The costs, and every run.
+fn words(table: &Measurements) -> String {
+    let clocked = table.rows.iter().any(|row| row.megacycles.is_some());
+    let mut costs: Vec<HeadAndCell<'_, Cost, String>> = vec![
+        ("operation", |it| it.operation.clone()),
+        ("runs", |it| it.runs.to_string()),
+        ("CPU time of one", |it| or_none(it.linear, |line| time(1e3 * line.cost.value))),
+        ("95 %", |it| {
+            or_none(it.linear, |it| {
+                format!("{} to {}", time(1e3 * it.cost.low), time(1e3 * it.cost.high))
+            })
+        }),
+        ("idle CPUs", |it| or_none(it.linear, |line| number(line.idle))),
+        ("linear at /s", |it| {
+            or_none(it.linear, |line| format!("{} to {}", number(line.from), number(line.up_to)))
+        }),
+        ("then", |it| {
+            or_none(it.linear, |line| if line.ends { "costs rise" } else { "not seen" }.to_owned())
+        }),
+    ];
+    let mut runs: Vec<HeadAndCell<'_, Measured, String>> = vec![
+        ("line", |it| it.line.to_string()),
+        ("operation", |it| it.operation.clone()),
+        ("/s", |it| or_none(it.per_s, number)),
+        ("busy CPUs", |it| format!("{:.4}", it.busy_cpus)),
+        ("CPU time of one", |it| or_none(it.per_s, |per_s| time(1e3 * it.busy_cpus / per_s))),
+    ];
+    if clocked {
+        costs.push(("megacycles of one", |it| {
+            or_none(it.linear.zip(it.mhz), |(line, mhz)| number(line.cost.value * mhz))
+        }));
+        runs.push(("megacycles /s", |it| or_none(it.megacycles, |it| format!("{it:.3}"))));
+        runs.push(("of one", |it| {
+            or_none(it.megacycles.zip(it.per_s), |(all, per_s)| format!("{:.3}", all / per_s))
+        }));
+    }
+    let seldom = table.costs.iter().filter(|it| it.linear.is_none()).count();
+    let mut text = format!(
+        "What an operation costs: the slope of the linear part of its curve\n{}",
+        Table::of(&table.costs, &costs).words(&[0, 6]).text()
+    );
+    if seldom > 0 {
+        text += &format!(
+            "Of {seldom} of {} operations the cost is not known: they have no two loads on a line that rises. Add runs at lighter loads.\n",
+            table.costs.len()
+        );
+    }
+    text + &format!("\nEvery run\n{}", Table::of(&table.rows, &runs).words(&[1]).text())
+}
