@@ -13,9 +13,11 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
+use tidegate_stats::mean;
 
 use crate::inputs::Inputs;
 use crate::overload::Curve;
+use crate::partition::{Group, Part};
 use crate::plan::{Arrangement, Impossible, Plan, Rules, Year};
 use crate::range::Range;
 
@@ -153,7 +155,7 @@ impl Question {
 
     /// What more and fewer customers cost, from none to twice as many as are expected.
     fn by_shoppers(&self, inputs: &Inputs<f64>) -> Vec<(Arrangement, Vec<(f64, f64)>)> {
-        let last = self.rules.years.saturating_sub(1);
+        let last = self.rules.last();
         let rules = Rules { have: Vec::new(), ..self.rules.clone() };
         let point = |arrangement, step: u32| {
             let shoppers = inputs.shoppers * 2.0 * f64::from(step) / f64::from(STEPS);
@@ -244,23 +246,18 @@ impl Question {
             .map(|at| (0..draws.len()).map(|draw| cost(at, draw) - best[draw]).collect())
             .collect();
         for (at, it) in alternatives.iter_mut().enumerate() {
-            it.regret = mean(&regrets[at]);
+            it.regret = mean(regrets[at].iter().copied()).unwrap_or_default();
             it.largest_regret = regrets[at].iter().copied().fold(0.0, f64::max);
-            it.lost = mean(&losses[at]);
+            it.lost = mean(losses[at].iter().copied()).unwrap_or_default();
         }
     }
 
     /// Revenue that the servers of a year lose at its busiest times, at these inputs.
     fn lost(&self, inputs: &Inputs<f64>, year: &Year) -> f64 {
         let shoppers = inputs.at_peak(year.year);
-        let busy: Vec<f64> = inputs.busy(shoppers).collect();
-        let load = |group: &crate::Group| {
+        let load = |group: &Group| {
             let server = self.rules.types.iter().find(|it| it.name == group.server)?;
-            let each = inputs.operations.iter().zip(&busy);
-            let own = each.filter(|(operation, _)| group.operations.contains(&operation.name));
-            let busy: f64 = own
-                .map(|(operation, busy)| Some(busy / server.speed_at(&operation.name)?))
-                .sum::<Option<f64>>()?;
+            let busy = Part::of(inputs, shoppers, &group.operations).busy_on(server)?;
             Some(busy / (f64::from(group.servers) * server.cores))
         };
         // A session needs every group.
@@ -312,7 +309,7 @@ impl Question {
 
     /// The draw whose work at the busiest time of the last year is more than that of most.
     fn upper(&self, draws: &[Inputs<f64>]) -> Inputs<f64> {
-        let last = self.rules.years.saturating_sub(1);
+        let last = self.rules.last();
         let work = |inputs: &Inputs<f64>| inputs.busy(inputs.at_peak(last)).sum::<f64>();
         let mut by_work: Vec<&Inputs<f64>> = draws.iter().collect();
         by_work.sort_by(|a, b| work(a).total_cmp(&work(b)));
@@ -366,13 +363,10 @@ fn groups_of(plan: &Plan) -> Vec<Vec<String>> {
     groups.iter().map(|group| group.operations.clone()).collect()
 }
 
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
-}
-
 /// The ends of the range that has [`WITHIN`] of these values.
 fn ends(mut values: Vec<f64>) -> (f64, f64) {
     values.sort_by(f64::total_cmp);
+    // One of the draws: servers are whole.
     let at = |share: f64| values[(share * (values.len() - 1) as f64).round() as usize];
     (at((1.0 - WITHIN) / 2.0), at(f64::midpoint(1.0, WITHIN)))
 }

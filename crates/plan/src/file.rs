@@ -82,7 +82,8 @@ pub fn reference() -> String {
 
 fn read(root: &Section<'_>) -> Option<Asked> {
     root.known(&PLAN);
-    let Costs { operations, session, checkout } = costs(root)?;
+    let costs = costs(root)?;
+    let operations = &costs.operations;
     distinct(root, "operations", operations.iter().map(|it| it.name.as_str()));
     let names: Vec<&str> = operations.iter().map(|it| it.name.as_str()).collect();
     let servers = root.read(&PLAN.servers).unwrap_or_default();
@@ -98,8 +99,7 @@ fn read(root: &Section<'_>) -> Option<Asked> {
     let optimisations = optimisations.iter().filter_map(|it| optimisation(it, &names)).collect();
     let have = root.given(&PLAN.have).unwrap_or_default();
     let have = have.iter().filter_map(|it| had(it, &types)).collect();
-    let measured = (operations.clone(), session, checkout);
-    let inputs = demand(&root.read(&PLAN.demand)?, measured);
+    let inputs = demand(&root.read(&PLAN.demand)?, costs.clone());
     let rules = root.table_or_empty("rules");
     let (peak_hours, margin, gate) =
         (rules.read(&RULES.peak_hours), rules.read(&RULES.margin), rules.read(&RULES.gate));
@@ -198,7 +198,7 @@ fn had(table: &Section<'_>, types: &[ServerType]) -> Option<Have> {
 
 fn demand(
     table: &Section<'_>,
-    (operations, measured, checkout): (Vec<Operation<Range>>, Option<Range>, Option<usize>),
+    Costs { operations, session: measured, checkout }: Costs,
 ) -> Option<Inputs<Range>> {
     table.known(&DEMAND);
     let (shoppers, peak) = (table.read(&DEMAND.shoppers), table.read(&DEMAND.peak_factor));

@@ -37,6 +37,7 @@ pub struct Inputs<N> {
 }
 
 /// What a session costs.
+#[derive(Clone)]
 pub(crate) struct Costs {
     pub(crate) operations: Vec<Operation<Range>>,
     /// Its length in seconds, where that was measured.

@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::inputs::Inputs;
 use crate::servers::{ServerType, Staffing};
 
 /// Most parts that a partition can be made of: 3^16 is 43 million steps.
@@ -33,16 +34,26 @@ pub struct Group {
     pub utilisation: f64,
 }
 
-/// Busy cores of a type for these operations; `None` if it cannot serve one of them.
-fn busy_on(server: &ServerType, part: &Part) -> Option<f64> {
-    let each = part.operations.iter().zip(&part.busy);
-    each.map(|(operation, busy)| Some(busy / server.speed_at(operation)?)).sum()
+impl Part {
+    /// These operations, by the number of customers in session.
+    pub fn of(inputs: &Inputs<f64>, shoppers: f64, operations: &[String]) -> Self {
+        let each = inputs.operations.iter().zip(inputs.busy(shoppers));
+        let own = each.filter(|(operation, _)| operations.contains(&operation.name));
+        let (operations, busy) = own.map(|(it, busy)| (it.name.clone(), busy)).unzip();
+        Self { operations, busy }
+    }
+
+    /// Busy cores of a type of server; `None` if it cannot serve one of the operations.
+    pub fn busy_on(&self, server: &ServerType) -> Option<f64> {
+        let each = self.operations.iter().zip(&self.busy);
+        each.map(|(operation, busy)| Some(busy / server.speed_at(operation)?)).sum()
+    }
 }
 
 /// The cheapest servers for operations that stay together; `None` if no type serves all of them.
 pub fn group(parts: &[&Part], types: &[ServerType], staffing: Staffing) -> Option<Group> {
     let on = |server: &ServerType| {
-        let busy = parts.iter().map(|part| busy_on(server, part)).sum::<Option<f64>>()?;
+        let busy = parts.iter().map(|part| part.busy_on(server)).sum::<Option<f64>>()?;
         let servers = staffing.servers(server, busy);
         Some((
             f64::from(servers) * server.cost_per_year(),
@@ -116,7 +127,7 @@ fn costs_of_groups(parts: &[Part], types: &[ServerType], staffing: Staffing) -> 
     let mut busy = vec![0.0; costs.len()];
     for server in types {
         let each: Vec<f64> =
-            parts.iter().map(|part| busy_on(server, part).unwrap_or(f64::INFINITY)).collect();
+            parts.iter().map(|part| part.busy_on(server).unwrap_or(f64::INFINITY)).collect();
         for subset in 1..costs.len() {
             busy[subset] = busy[subset & (subset - 1)] + each[subset.trailing_zeros() as usize];
             if busy[subset].is_finite() {

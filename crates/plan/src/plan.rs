@@ -167,7 +167,7 @@ impl Rules {
     }
 
     /// The last year, from 0.
-    fn last(&self) -> u32 {
+    pub(crate) fn last(&self) -> u32 {
         self.years.saturating_sub(1)
     }
 
@@ -179,11 +179,8 @@ impl Rules {
         server: &'a ServerType,
     ) -> Option<Course<'a>> {
         let year = |year| {
-            let busy = inputs.busy(inputs.at_peak(year));
-            let each = inputs.operations.iter().zip(busy);
-            let own = each.filter(|(operation, _)| operations.contains(&operation.name));
-            let (names, busy) = own.map(|(operation, busy)| (operation.name.clone(), busy)).unzip();
-            group(&[&Part { operations: names, busy }], std::slice::from_ref(server), self.staffing)
+            let part = Part::of(inputs, inputs.at_peak(year), operations);
+            group(&[&part], std::slice::from_ref(server), self.staffing)
         };
         let years = (0..=self.last()).map(year).collect::<Option<_>>()?;
         Some(Course { server, years })

@@ -8,7 +8,7 @@
 //! slope over the linear part, which leaves out what the site does without customers.
 
 use serde::Serialize;
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use tidegate_stats::Estimate;
 
 use crate::range::Range;
 
@@ -59,14 +59,10 @@ pub fn linear_part(runs: &[Run]) -> Option<Linear> {
     let length = |found: &Option<(&[Run], Line)>| found.as_ref().map_or(0, |(part, _)| part.len());
     let (first, second) = (longest(0), longest(1));
     let (part, line) = if length(&second) > length(&first) { second } else { first }?;
-    let half = line.half_width(part);
+    let (low, high) = line.interval(part);
     let (from, last) = (part[0].per_s, part[part.len() - 1].per_s);
     Some(Linear {
-        cost: Range {
-            value: line.slope,
-            low: (line.slope - half).max(0.0),
-            high: line.slope + half,
-        },
+        cost: Range { value: line.slope, low: low.max(0.0), high },
         idle: line.idle,
         from,
         up_to: last,
@@ -107,17 +103,20 @@ impl Line {
         self.idle + self.slope * per_s
     }
 
-    /// Half of the slope's 95 % interval by Student's t.
-    fn half_width(self, runs: &[Run]) -> f64 {
+    /// The slope's 95 % interval by Student's t.
+    fn interval(self, runs: &[Run]) -> (f64, f64) {
         let freedom = self.freedom as f64;
-        let Ok(t) = StudentsT::new(0.0, 1.0, freedom) else { return 0.0 };
+        if freedom < 1.0 {
+            return (self.slope, self.slope);
+        }
         let x = match self.freedom + 2 == runs.len() {
             true => runs.iter().map(|run| run.per_s).sum::<f64>() / runs.len() as f64,
             false => 0.0,
         };
         let spread: f64 = runs.iter().map(|run| (run.per_s - x).powi(2)).sum();
         let left: f64 = runs.iter().map(|run| (run.used - self.at(run.per_s)).powi(2)).sum();
-        t.inverse_cdf(0.975) * (left / freedom / spread).sqrt()
+        let error = (left / freedom / spread).sqrt();
+        Estimate { value: self.slope, error, freedom }.interval(0.95)
     }
 }
 

@@ -1,4 +1,4 @@
-//! A site that runs until it is told to end.
+//! Runs a site until SIGTERM or SIGINT.
 
 use tidegate_lab::READY;
 

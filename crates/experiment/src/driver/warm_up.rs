@@ -34,7 +34,7 @@ impl WarmUp {
         self.most_s as f64
     }
 
-    /// Adds a second with so many responses of this mean.
+    /// Adds a second: its number of responses and their mean time.
     pub(super) fn push(&mut self, responses: u64, mean_ms: f64) {
         let responses = responses as f64;
         self.seconds.push((responses, responses * mean_ms));

@@ -83,7 +83,7 @@ impl Client {
         Ok(Self { runtime, address, tls, channel, traffic: Arc::default(), open: None })
     }
 
-    /// Sends so many requests of this kind on this thread.
+    /// Sends this number of requests of a kind on this thread.
     ///
     /// # Errors
     /// An answer is missing, late, refused or wrong; the run was stopped.

@@ -34,7 +34,7 @@ enum Line {
 }
 
 impl JavaClient {
-    /// Sends so many requests, over all clients of a new client process. The second figure is the
+    /// Sends this number of requests from a new process of clients. The second figure is the
     /// CPU time of its clients' threads in seconds.
     ///
     /// # Errors

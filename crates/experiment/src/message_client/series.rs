@@ -61,8 +61,8 @@ pub(crate) struct Kind {
     pub payload: usize,
 }
 
-/// The series of a service in the order of measurement. The first has so many requests, shorter
-/// ones are in proportion; without TLS there is no session to resume.
+/// The series of a service in the order of measurement. The first has `requests` requests, the
+/// others fewer in proportion; without TLS there is no session to resume.
 pub(crate) fn kinds(requests: usize, is_tls: bool) -> Vec<Kind> {
     let some = (requests / 4).max(FEWEST);
     let kind = |(name, _): (&'static str, &str)| {
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
     use crate::metrics;
 
-    /// A series whose requests took so many microseconds, by index.
+    /// A series whose requests took these times in microseconds, by index.
     fn series(kind: Kind, us: impl Fn(usize) -> u64) -> Series {
         let sample = |index| Sample { us: us(index), out: 300, into: 200 };
         let samples = (0..kind.requests).map(sample).collect();

@@ -67,7 +67,7 @@ pub(super) enum Stage {
     Begin,
     /// The capacity of a system with these settings, which have no admission control.
     Probes(Settings, Probes),
-    /// A baseline of such a system, with an assumed capacity, after so many others.
+    /// A baseline of such a system, with an assumed capacity and the number of baselines before it.
     Baseline(Settings, f64, usize),
     /// Its runs; loads are multiples of this capacity.
     Runs(VecDeque<usize>, Option<f64>),

@@ -21,7 +21,7 @@ const FIRST_PROBES: f64 = 4.0;
 struct Rest(f64);
 
 impl Rest {
-    /// Adds so many windows with these times, and as many seconds beside the load of each.
+    /// Adds `count` windows with these times, and the seconds that each takes beside its load.
     fn add(&mut self, count: f64, windows: &Windows, overhead_s: f64) {
         self.0 += count * (windows.length().as_secs_f64() + overhead_s);
     }

@@ -66,7 +66,7 @@ pub async fn insert(
     transaction.run(INSERT, &values).await
 }
 
-/// Forgets at most so many keys from before a time; returns how many.
+/// Forgets at most `most` keys from before a time; returns how many.
 ///
 /// # Errors
 /// An error of the database.

@@ -29,7 +29,7 @@ pub struct Conditions {
 const FIRST_PAGE_S: f64 = 20e-6;
 
 impl Conditions {
-    /// The conditions of a scenario on a server of so many processors.
+    /// The conditions of a scenario on a server with this number of processors.
     ///
     /// # Errors
     /// Everything in the scenario that the site and the gate cannot run.

@@ -220,8 +220,8 @@ impl Changes {
         Ok(Self { conditions: conditions.clone(), quota, neighbour })
     }
 
-    /// Sets quota and neighbour to what they are at a time, on so many processors; at infinity,
-    /// removes both.
+    /// Sets quota and neighbour to what the scenario has at a time, for a server with this number
+    /// of processors; at infinity, removes both.
     fn set(&self, at_s: f64, processors: f64) -> Result<()> {
         let now = |changes: &[(f64, f64)]| {
             let last = changes.iter().rfind(|(from_s, _)| *from_s <= at_s);
