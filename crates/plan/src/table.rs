@@ -11,7 +11,7 @@ use crate::rising::{Linear, Run, linear_part, megacycles};
 /// Most rows of a table.
 const MOST_ROWS: usize = 100_000;
 
-/// The columns that a table can have, in the order of [`Columns`].
+/// The columns that a table can have.
 pub const COLUMNS: [&str; 6] =
     ["operation", "per_s", "busy_cpus", "utilisation_pct", "cpus", "mhz"];
 
