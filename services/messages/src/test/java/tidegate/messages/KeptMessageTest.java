@@ -31,7 +31,7 @@ import org.w3c.dom.Element;
  * XML Encryption and XML Signature also for another implementation.
  */
 class KeptMessageTest {
-    private static final Path KEPT = Path.of("..", "..", "crates", "sites", "tests", "xml");
+    private static final Path KEPT = Path.of("..", "..", "sites", "messages", "tests", "xml");
     private static final String DSIG = "http://www.w3.org/2000/09/xmldsig#";
 
     private static PrivateKey decrypting;
