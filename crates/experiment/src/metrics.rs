@@ -116,6 +116,32 @@ pub const METRICS: &[Metric] = &[
         "share of the measured time in which Tomcat stood still for its garbage collector",
     ),
     metric("gc_longest_ms", "ms", "the longest such pause"),
+    metric("busy_cpus", "cores", "CPU time of service and gate per second"),
+    metric(
+        "cpu_ms_per_session",
+        "ms",
+        "CPU time of service and gate for each session that completed",
+    ),
+    metric(
+        "context_switches_per_s",
+        "/s",
+        "context switches of the threads of service and gate, per second",
+    ),
+    metric(
+        "requests_in_progress",
+        "requests",
+        "requests in progress at a time: those answered per second times their mean response time",
+    ),
+    metric(
+        "customers_at_a_time",
+        "customers",
+        "customers in session at a time if so many sessions complete per second and think times are those of the scenario",
+    ),
+    metric(
+        "customers_of_capacity",
+        "customers",
+        "the same at the capacity that the baseline measured, without response times",
+    ),
     metric("machine_speed", "", "speed of the machine, 1 is its median in this study"),
 ];
 

@@ -23,6 +23,25 @@ pub fn switches() -> Option<Switches> {
     })
 }
 
+/// Context switches of the living threads of these processes since their start.
+///
+/// Source: `proc_pid_status(5)`.
+pub fn switches_of(files: &Files, processes: &[u32]) -> u64 {
+    let mut all = 0_u64;
+    for pid in processes {
+        let tasks = files.names(format!("/proc/{pid}/task")).into_iter().flatten();
+        for task in tasks.take(THREADS) {
+            let status = files.read(format!("/proc/{pid}/task/{task}/status")).unwrap_or_default();
+            let counts =
+                status.lines().filter_map(|line| line.split_once("voluntary_ctxt_switches:"));
+            for (_, count) in counts {
+                all = all.saturating_add(count.trim().parse().unwrap_or(0));
+            }
+        }
+    }
+    all
+}
+
 /// CPU time and waiting of a thread since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadTimes {
@@ -90,12 +109,16 @@ mod tests {
             let folder = root.path().join(format!("proc/7/task/{thread}"));
             std::fs::create_dir_all(&folder).unwrap();
             std::fs::write(folder.join("schedstat"), text).unwrap();
+            let switches =
+                "Name:\tx\nvoluntary_ctxt_switches:\t5\nnonvoluntary_ctxt_switches:\t2\n";
+            std::fs::write(folder.join("status"), if thread < 9 { switches } else { "" }).unwrap();
         }
         std::fs::write(root.path().join("proc/loadavg"), "0.1 0.2 0.3 4/180 99\n").unwrap();
         std::fs::write(root.path().join("proc/7/statm"), "900 3 1 1 0 1 0\n").unwrap();
         let files = Files::new(root.path());
         assert_eq!(run_queue_wait_ns(&files, 7), Some(42));
         assert_eq!(run_queue_wait_ns(&files, 8), None);
+        assert_eq!((switches_of(&files, &[7, 8]), switches_of(&files, &[])), (14, 0));
         assert_eq!(running(&files), Some(4));
         assert_eq!(resident_bytes(&files, 7), Some(3 * rustix::param::page_size() as u64));
     }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tidegate_host::{CoreUse, Cores, Files};
+use tidegate_host::{CoreUse, Cores, Files, scheduling};
 use tidegate_load::{
     Arrivals, KeepAlive, KeyExchangeGroup, Plan, RunStage, Scenario, Snapshot, Summary, TlsVersions,
 };
@@ -238,15 +238,32 @@ impl Customers {
             put("completed_per_offered", summary.completed_per_s / summary.offered_per_s);
         }
         let requests_each = requests_each(&self.scenario);
+        let response_s = summary.response.mean_ms / 1e3;
+        if response_s.is_finite() && summary.requests_per_s > 0.0 {
+            // Little's law, for requests and for customers.
+            let session_s =
+                self.scenario.session_duration().as_secs_f64() + requests_each * response_s;
+            put("requests_in_progress", summary.requests_per_s * response_s);
+            put("customers_at_a_time", summary.completed_per_s * session_s);
+        }
         if let Some(capacity) = self.offered.capacity_per_s.filter(|capacity| *capacity > 0.0) {
             put("capacity_per_s", capacity);
             put("requests_of_capacity", summary.requests_per_s / (capacity * requests_each));
             put("completed_of_capacity", summary.completed_per_s / capacity);
+            let think_s = self.scenario.session_duration().as_secs_f64();
+            put("customers_of_capacity", capacity * think_s);
         }
         let (core_use, seconds) = (&measured.core_use, measured.core_use.seconds());
         if let Some((first, last)) = measured.cpu.filter(|_| seconds > 0.0) {
             let (window, used) = (summary.measured_s / seconds, core_use.cpus());
             put("server_use", used / grant.cpus);
+            put("busy_cpus", used);
+            if summary.completed_per_s > 0.0 {
+                put("cpu_ms_per_session", 1e3 * used / summary.completed_per_s);
+            }
+            if let Some(switches_per_s) = measured.switches_per_s() {
+                put("context_switches_per_s", switches_per_s);
+            }
             put("service_cpu_s", (last.service - first.service) * window);
             put("gate_cpu_s", (last.gate - first.gate) * window);
             let answered = summary.requests_per_s * seconds;
@@ -289,6 +306,8 @@ struct Measured {
     core_use: CoreUse,
     /// CPU seconds until the first and the last look at the measured window.
     cpu: Option<(CpuSeconds, CpuSeconds)>,
+    /// Times and context switches at the first and the last second of the measured window.
+    switches: Option<[(f64, u64); 2]>,
     /// The ends of all seconds, with the CPU seconds of service and gate until then.
     seconds: Vec<(f64, f64)>,
 }
@@ -297,7 +316,7 @@ impl Measured {
     fn new(grant: &Grant, folder: &Path) -> Result<Self> {
         let host = HostReadings::create(&folder.join("host.csv"), &grant.cores)?;
         let core_use = CoreUse::of(Files::new("/"), &grant.cores);
-        Ok(Self { host, core_use, cpu: None, seconds: Vec::new() })
+        Ok(Self { host, core_use, cpu: None, switches: None, seconds: Vec::new() })
     }
 
     fn observe(&mut self, snapshot: &Snapshot, started: &Started) {
@@ -309,6 +328,11 @@ impl Measured {
         }
         if let Some(second) = &snapshot.second {
             self.seconds.push((second.at_s, cpu.service + cpu.gate));
+            if second.measured {
+                let now = scheduling::switches_of(&Files::new("/"), &started.processes());
+                let now = (snapshot.elapsed_s, now);
+                self.switches = Some([self.switches.map_or(now, |it| it[0]), now]);
+            }
             self.host.add(snapshot.elapsed_s, second.measured, cpu, started.memory());
         }
     }
@@ -318,6 +342,12 @@ impl Measured {
     fn cpu_of_second(&self, end_s: f64) -> Option<f64> {
         let pair = self.seconds.windows(2).find(|pair| pair[1].0 == end_s)?;
         Some(pair[1].1 - pair[0].1)
+    }
+
+    /// Context switches per second; `None` without two seconds that were measured.
+    fn switches_per_s(&self) -> Option<f64> {
+        let [first, last] = self.switches.filter(|[first, last]| last.0 > first.0)?;
+        Some(last.1.saturating_sub(first.1) as f64 / (last.0 - first.0))
     }
 
     fn finish(&mut self) -> Result<()> {
