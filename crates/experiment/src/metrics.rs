@@ -104,6 +104,11 @@ pub const METRICS: &[Metric] = &[
     metric("web_cpu_ms_per_request", "ms", "of it, that of the brokerage's web tier"),
     metric("app_cpu_ms_per_request", "ms", "of it, that of the application tier"),
     metric("data_cpu_ms_per_request", "ms", "of it, that of the data tier"),
+    metric(
+        "database_cpu_ms_per_request",
+        "ms",
+        "of it, that of the PostgreSQL server of the run's own",
+    ),
     metric("bytes_per_request", "bytes", "bytes that customers received for each answered request"),
     metric(
         "handshake_time_share",

@@ -6,6 +6,7 @@ pub mod figures;
 pub mod published;
 mod scalability;
 mod segments;
+mod servers;
 pub mod tables;
 
 use std::collections::BTreeMap;

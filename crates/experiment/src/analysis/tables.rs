@@ -9,8 +9,9 @@ use super::curves::{Curve, curves};
 use super::figures::course;
 use super::published::{beside, beside_points, beside_ratios};
 use super::scalability::scalability;
+use super::servers::servers;
 use super::{Run, is_closed, run, usual_cost};
-use crate::experiment::{Experiment, Levels};
+use crate::experiment::{Experiment, Levels, TableRule};
 use crate::metrics::{self, messages};
 use crate::record::{Kind, Record};
 use crate::summary::Row;
@@ -30,15 +31,29 @@ pub fn tables(
         ("phases", phases(experiment, &curves, runs)),
         ("points", points(experiment, runs)),
         ("ratios", ratios(experiment, runs)),
+        ("servers", servers(experiment, runs)),
         ("series", series(experiment, runs)),
         ("courses", courses(experiment, runs)),
         ("baselines", baselines(records)),
         ("runs", every_run(experiment, records)),
     ];
-    all.into_iter()
-        .filter(|(_, rows)| !rows.is_empty())
-        .map(|(name, rows)| (name.into(), rows))
-        .collect()
+    let all = all.into_iter().map(|(name, rows)| (name.to_owned(), rows));
+    let asked =
+        experiment.tables.iter().map(|table| (table.id.clone(), asked(experiment, table, runs)));
+    all.chain(asked).filter(|(_, rows)| !rows.is_empty()).collect()
+}
+
+/// A table that the experiment asks for.
+fn asked(experiment: &Experiment, table: &TableRule, runs: &[Run]) -> Vec<Row> {
+    let is_shown = |(levels, _): &(Levels, Vec<&Run>)| table.runs.contains(levels);
+    let row = |(levels, runs): (Levels, Vec<&Run>)| {
+        let mut row = columns(experiment, &levels);
+        for metric in &table.metrics {
+            put_mean(&mut row, metric, &runs, |run| run.figure(metric));
+        }
+        row
+    };
+    in_order(experiment, runs).into_iter().filter(is_shown).map(row).collect()
 }
 
 /// The levels as columns, in the order of the factors.

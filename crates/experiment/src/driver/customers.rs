@@ -273,6 +273,10 @@ impl Customers {
                     let cpu_s = last.tiers[index] - first.tiers[index];
                     put(&format!("{tier}_cpu_ms_per_request"), 1e3 * cpu_s / answered);
                 }
+                if last.database > 0.0 {
+                    let cpu_s = last.database - first.database;
+                    put("database_cpu_ms_per_request", 1e3 * cpu_s / answered);
+                }
             }
             if let Some(others) = core_use.others_use() {
                 put("others_use", others);

@@ -112,7 +112,12 @@ mod tests {
         let path = folder.path().join("host.csv");
         let cores = Cores::of_this_thread().unwrap();
         let mut readings = HostReadings::create(&path, &cores).unwrap();
-        readings.add(1.0, true, CpuSeconds { service: 0.5, gate: 0.25, tiers: [0.0; 3] }, 4096);
+        readings.add(
+            1.0,
+            true,
+            CpuSeconds { service: 0.5, gate: 0.25, ..CpuSeconds::default() },
+            4096,
+        );
         readings.finish().unwrap();
         let text = std::fs::read_to_string(path).unwrap();
         let lines: Vec<&str> = text.lines().collect();

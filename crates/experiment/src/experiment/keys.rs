@@ -18,6 +18,8 @@ pub const CONFIGURATIONS: &[&str] = &[
     "soap-clear",
     "soap-wss",
 ];
+/// The database that is a PostgreSQL server of the run's own.
+pub const POSTGRESQL: &str = "postgresql";
 /// Those whose cost of a password hash can be set.
 pub const PASSWORD_SITES: &[&str] = &["auction", "brokerage"];
 /// Kinds of the certificate that customers meet.
@@ -67,6 +69,10 @@ keys! {
         only: List<Subtable>(Subtable) = Else("all");
         /// What is checked.
         claims: List<Subtable>(Subtable) = Unset;
+        /// Tables beside those that every study has.
+        tables: List<Subtable>(Subtable) = Unset;
+        /// How many servers carry a number of customers.
+        servers: Subtable = Unset;
         /// What is drawn. Without one, throughput, response time and completed sessions.
         figures: List<Subtable>(Subtable) = Unset;
     }
@@ -92,7 +98,9 @@ keys! {
         /// Database of the auction site, the brokerage or the auction on Tomcat,
         /// `postgres://USER@HOST/NAME`; without it SQLite in the study's folder, on Tomcat H2 in
         /// memory. Each of the three needs a database of its own, and fills it if it is empty.
-        database: Text("URL") = Unset;
+        /// `postgresql` starts a PostgreSQL server for the run, on the processors of the site; its
+        /// CPU time counts. Not for Tomcat.
+        database: Text("URL, or `postgresql`") = Unset;
         /// CPU time that every page of the auction site but the front page uses in addition.
         extra_cpu: Time("0ms", "100ms") = Is("0ms");
         /// Whether a gate stands before the service.
@@ -290,5 +298,43 @@ keys! {
         each: Text("name of a factor") = Unset;
         /// Scale of the y axis.
         scale: Words(SCALES) = Is("linear");
+    }
+    /// A table: a row for each combination of levels, with means over the rounds.
+    pub(super) static TABLE: TableKeys {
+        /// Its name in `summary.json`.
+        id: Text("letters, digits and hyphens") = Required("baseline");
+        /// Its title.
+        title: Text("") = Required("The baseline at rising load");
+        /// A sentence below the title.
+        note: Text("") = Unset;
+        /// Its columns.
+        metrics: List<Text>(Text("see below")) = Required("server_use, response_mean_ms");
+        /// The runs.
+        r#where: Subtable = Else("all runs");
+    }
+
+    /// How many servers carry a number of customers: for each group of servers, the sessions that
+    /// begin per second, divided by `capacity_per_s`, which a baseline measured on one server.
+    /// Gives the table `servers`. Spare servers and waiting are not in it: `tidegate plan` has them.
+    pub(super) static SERVERS: ServersKeys {
+        /// Customers in session at a time.
+        customers: Number(1.0, 1e12) = Required("100000");
+        /// Length of their session.
+        session: Time("1s", "1d") = Required("11m");
+        /// Price of a server.
+        price: Number(0.0, 1e12) = Is("0");
+        /// The factor whose levels the sites consist of.
+        factor: Text("name of a factor") = Required("part");
+        /// The sites that are compared.
+        sites: List<Subtable>(Subtable) = Required("see below");
+    }
+
+    /// A site of one or more groups of servers.
+    pub(super) static SERVERS_SITE: ServersSiteKeys {
+        /// Its name.
+        name: Text("") = Required("checkouts on servers of their own");
+        /// Sessions that each group serves for a customer's session, by the level of `factor` that
+        /// was measured.
+        parts: Subtable = Required("{ browse = 1, checkouts = 0.1 }");
     }
 }

@@ -1,5 +1,6 @@
 //! An experiment: what is measured, what is varied, what is checked.
 
+mod asked;
 mod builtin;
 mod factors;
 mod keys;
@@ -15,8 +16,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tidegate_config::{Mistakes, Section, Value};
 
+pub use asked::{ServersRule, SiteRule, TableRule};
 pub use builtin::{BUILT_IN, BuiltIn};
 pub use factors::{Factor, Level};
+pub use keys::POSTGRESQL;
 pub use reference::reference;
 pub use rules::{ClaimRule, FigureRule, Segments, Shows, Take, XAxis};
 pub use selection::{Levels, Selection};
@@ -48,6 +51,12 @@ pub struct Experiment {
     pub only: Vec<Selection>,
     /// What is checked.
     pub claims: Vec<ClaimRule>,
+    /// Tables beside those that every study has.
+    #[serde(default)]
+    pub tables: Vec<TableRule>,
+    /// How many servers carry a number of customers.
+    #[serde(default)]
+    pub servers: Option<ServersRule>,
     /// What is drawn.
     pub figures: Vec<FigureRule>,
 }
@@ -220,12 +229,32 @@ fn read(root: &Section<'_>, file: &Path) -> Option<Experiment> {
         }
         figures.push(figure);
     }
+    let mut tables = Vec::<TableRule>::new();
+    for table in root.given(&EXPERIMENT.tables).unwrap_or_default() {
+        let Some(rule) = TableRule::read(&table, &factors) else { continue };
+        twice(&table, tables.iter().any(|before| before.id == rule.id));
+        tables.push(rule);
+    }
+    let servers = root.given(&EXPERIMENT.servers);
+    let servers = servers.and_then(|table| ServersRule::read(&table, &factors));
     let rounds = windows.as_ref()?.repetitions as usize;
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();
     let (name, about) = (name?.to_owned(), about?.to_owned());
     let (windows, quick) = (windows?, quick?);
-    let experiment =
-        Experiment { name, about, folder, base, windows, quick, factors, only, claims, figures };
+    let experiment = Experiment {
+        name,
+        about,
+        folder,
+        base,
+        windows,
+        quick,
+        factors,
+        only,
+        claims,
+        tables,
+        servers,
+        figures,
+    };
     let few_enough = |all: &Vec<Combination>| all.len().saturating_mul(rounds) <= RUNS;
     let Some(all) = experiment.selected(false).filter(few_enough) else {
         root.wrong(
@@ -381,7 +410,7 @@ fn passwords(root: &Section<'_>, system: &Section<'_>, combinations: &[Combinati
     }
     let mut costs: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for settings in all().filter(|it| it.hashes_passwords()) {
-        if let Some(database) = &settings.database {
+        if let Some(database) = settings.database.as_ref().filter(|it| *it != POSTGRESQL) {
             costs.entry(database).or_default().insert(&settings.password_cost);
         }
     }

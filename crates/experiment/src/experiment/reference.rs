@@ -4,7 +4,10 @@ use std::fmt::Write;
 
 use tidegate_config::{Keys, write_keys};
 
-use super::keys::{CLAIM, EXPERIMENT, FACTOR, FIGURE, QUICK, SYSTEM, WINDOWS, WORKLOAD};
+use super::keys::{
+    CLAIM, EXPERIMENT, FACTOR, FIGURE, QUICK, SERVERS, SERVERS_SITE, SYSTEM, TABLE, WINDOWS,
+    WORKLOAD,
+};
 use crate::{metrics, phases};
 
 const INTRODUCTION: &str = "\
@@ -43,7 +46,7 @@ the others.
 /// default and meaning of its keys.
 pub fn reference() -> String {
     let mut page = INTRODUCTION.to_owned();
-    let tables: [(&str, &dyn Keys); 8] = [
+    let tables: [(&str, &dyn Keys); 11] = [
         ("An experiment", &EXPERIMENT),
         ("[system]", &SYSTEM),
         ("[workload]", &WORKLOAD),
@@ -51,6 +54,9 @@ pub fn reference() -> String {
         ("[quick]", &QUICK),
         ("[[factors]]", &FACTOR),
         ("[[claims]]", &CLAIM),
+        ("[[tables]]", &TABLE),
+        ("[servers]", &SERVERS),
+        ("[[servers.sites]]", &SERVERS_SITE),
         ("[[figures]]", &FIGURE),
     ];
     for (title, keys) in tables {

@@ -282,12 +282,7 @@ fn shows(table: &Section<'_>) -> Option<Shows> {
         }
         [("stack", value)] => {
             let names = table.given(&FIGURE.stack)?;
-            let other = names.iter().find(|name| metrics::of(name).is_none());
-            match other.or(names.is_empty().then_some(&"")) {
-                Some(name) => unknown(value, "must name metrics", name, &metrics::names()),
-                None => return Some(Shows::Stack(names.into_iter().map(str::to_owned).collect())),
-            }
-            None
+            listed_metrics(value, &names).map(Shows::Stack)
         }
         [(_, value)] => {
             let name = table.given(&FIGURE.course)?;
@@ -310,6 +305,16 @@ fn shows(table: &Section<'_>) -> Option<Shows> {
             None
         }
     }
+}
+
+/// The names of metrics in a list. `None` after a mistake.
+pub(super) fn listed_metrics(value: &Value<'_>, names: &[&str]) -> Option<Vec<String>> {
+    let other = names.iter().find(|name| metrics::of(name).is_none());
+    if let Some(name) = other.or(names.is_empty().then_some(&"")) {
+        unknown(value, "must name metrics", name, &metrics::names());
+        return None;
+    }
+    Some(names.iter().map(|&name| name.to_owned()).collect())
 }
 
 /// The x axis of a figure. `None` after a mistake.
@@ -355,7 +360,7 @@ pub(crate) const OVER_TIME: [&str; 8] = [
 ];
 
 /// A short name. `None` after a mistake.
-fn id(table: &Section<'_>, key: &Key<Text>) -> Option<String> {
+pub(super) fn id(table: &Section<'_>, key: &Key<Text>) -> Option<String> {
     let id = table.read(key)?;
     let sound = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     if id.is_empty() || id.len() > 60 || !id.bytes().all(sound) {
@@ -411,7 +416,11 @@ fn relative_to(table: &Section<'_>, factors: &[Factor]) -> Option<Option<(Select
 }
 
 /// The name of a factor, if one is given. `None` after a mistake.
-fn factor(table: &Section<'_>, key: &Key<Text>, factors: &[Factor]) -> Option<Option<String>> {
+pub(super) fn factor(
+    table: &Section<'_>,
+    key: &Key<Text>,
+    factors: &[Factor],
+) -> Option<Option<String>> {
     let Some(name) = table.optional(key)? else { return Some(None) };
     if !factors.iter().any(|factor| factor.name == name) {
         let names: Vec<&str> = factors.iter().map(|factor| factor.name.as_str()).collect();

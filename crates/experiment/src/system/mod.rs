@@ -10,11 +10,13 @@ mod site;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use tempfile::TempDir;
 use tidegate_host::{Cores, Files, processes, scheduling};
+use tidegate_lab::services::Postgresql;
 use tidegate_lab::{Certificate, Key, Launch, Process, Service, http};
 use tidegate_load::Stop;
 
-use crate::experiment::Settings;
+use crate::experiment::{POSTGRESQL, Settings};
 use crate::folder::MAKE_ROOM;
 use crate::metrics::messages::SITE;
 use crate::{Error, Result};
@@ -36,6 +38,8 @@ pub struct Workshop {
     /// Folder of the experiment's file, in which a command starts.
     pub folder: PathBuf,
     certificates: [(&'static str, Certificate); 3],
+    /// Folder of the data of [`POSTGRESQL`], which its user can reach wherever the study's is.
+    postgresql: TempDir,
     /// Of the next system.
     pub overrides: Overrides,
 }
@@ -64,8 +68,15 @@ impl Workshop {
             ("ecdsa-p256", Certificate::make(Key::P256, &shared)?),
             ("ed25519", Certificate::make(Key::Ed25519, &shared)?),
         ];
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        let postgresql =
+            tempfile::Builder::new().prefix("tidegate-data-").permissions(mode).tempdir().map_err(
+                |error| {
+                    Error::Machine(format!("cannot make a temporary folder: {error}; {MAKE_ROOM}"))
+                },
+            )?;
         let (folder, overrides) = (folder.to_owned(), Overrides::default());
-        Ok(Self { shared, folder, certificates, overrides })
+        Ok(Self { shared, folder, certificates, postgresql, overrides })
     }
 
     /// Folder of a site's database. Each cost of a password has one of its own: a run replaces
@@ -90,6 +101,10 @@ impl Workshop {
 /// # Errors
 /// It cannot be made.
 pub fn prepare(settings: &Settings, workshop: &Workshop) -> Result<()> {
+    let cores = Cores::of_this_process()
+        .map_err(|error| Error::Machine(format!("cannot read the processors: {error}")))?;
+    let (settings, _database) = with_database(settings, &cores, workshop, &workshop.shared)?;
+    let settings = &settings;
     match settings.site.as_str() {
         _ if !settings.command.is_empty() => Ok(()),
         "auction" => site::prepare(settings, workshop),
@@ -160,7 +175,28 @@ fn start(
     })
 }
 
-/// A system that is ready, and the gate before it if there is one. Gates end first.
+/// The settings with the URL of their database, and its server if it is the run's own. Its log is
+/// written to `folder`.
+fn with_database(
+    settings: &Settings,
+    cores: &Cores,
+    workshop: &Workshop,
+    folder: &Path,
+) -> Result<(Settings, Option<Postgresql>)> {
+    let mut settings = settings.clone();
+    if settings.database.as_deref() != Some(POSTGRESQL) {
+        return Ok((settings, None));
+    }
+    let data = workshop.postgresql.path().join("data");
+    let server = Postgresql::start(&data, cores, &folder.join("postgresql.log"))?;
+    // A run replaces hashes of another cost, as in `Workshop::data`.
+    let name = format!("{}_{}", settings.site, settings.password_cost);
+    settings.database = Some(server.database(&name)?);
+    Ok((settings, Some(server)))
+}
+
+/// A system that is ready, and the gate before it if there is one. Gates end first, its database
+/// last.
 #[derive(Debug)]
 pub struct Started {
     /// Gates by policy.
@@ -168,6 +204,7 @@ pub struct Started {
     /// The one of them that customers come through.
     front: Option<usize>,
     system: Box<dyn System>,
+    database: Option<Postgresql>,
     /// When its start began.
     since: Instant,
     /// Seconds from then until the system was ready.
@@ -177,8 +214,10 @@ pub struct Started {
 /// CPU seconds since the start of a system.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CpuSeconds {
-    /// Of the service.
+    /// Of the service, its database server included.
     pub service: f64,
+    /// Of the database server of the run's own; 0 without one.
+    pub database: f64,
     /// Of the gate.
     pub gate: f64,
     /// Of the service, that of each of [`TIERS`]; 0 for a service without tiers.
@@ -200,9 +239,10 @@ impl Started {
         stop: &Stop,
     ) -> Result<Self> {
         let since = Instant::now();
-        let system = start(settings, cores, workshop, folder, stop)?;
+        let (settings, database) = with_database(settings, cores, workshop, folder)?;
+        let system = start(&settings, cores, workshop, folder, stop)?;
         let ready_s = since.elapsed().as_secs_f64();
-        Ok(Self { gates: Vec::new(), front: None, system, since, ready_s })
+        Ok(Self { gates: Vec::new(), front: None, system, database, since, ready_s })
     }
 
     /// Lets customers come through a gate with the policy of these settings, if they have one. It
@@ -271,16 +311,19 @@ impl Started {
     /// A process has ended; with the last lines of its log.
     pub fn cpu(&self) -> Result<CpuSeconds> {
         let gate = self.gate().map(Service::cpu_s).transpose()?;
-        let service = self.system.process().cpu_time()?.as_secs_f64();
+        let database = self.database.as_ref().map(|server| server.process().cpu_time());
+        let database = database.transpose()?.unwrap_or_default().as_secs_f64();
+        let service = self.system.process().cpu_time()?.as_secs_f64() + database;
         let tiers = self.system.tiers()?;
-        Ok(CpuSeconds { service, gate: gate.unwrap_or_default(), tiers })
+        Ok(CpuSeconds { service, database, gate: gate.unwrap_or_default(), tiers })
     }
 
     /// Every process, descendants included.
     pub fn processes(&self) -> Vec<u32> {
         let files = Files::new("/");
         let gates = self.gates.iter().map(|(_, gate)| gate.process().id());
-        let own = gates.chain([self.system.process().id()]);
+        let database = self.database.iter().map(|server| server.process().id());
+        let own = gates.chain(database).chain([self.system.process().id()]);
         own.flat_map(|id| processes::family(&files, id)).collect()
     }
 

@@ -35,6 +35,12 @@ pub(super) fn all(page: Page, report: &Report<'_>) -> Page {
     let about = html! { "New clients per second at the load with the highest throughput. Overload is from 1.5 times the capacity on; shares are of the capacity that a baseline without admission control measured in the same round."
     @if beside(knee, "paper_new_clients_per_s") { " Columns of the paper: Tables 1 and 2, on one to four processors of 1.4 GHz with RSA-1024." } };
     let page = section(page, "Peak, and what is left in overload", about, knee);
+    let page = report.experiment.tables.iter().fold(page, |page, table| {
+        let about = html! { (table.note) };
+        section(page, &table.title, about, of(&table.id))
+    });
+    let about = html! { "Whole servers of each group, by the capacity of one." };
+    let page = section(page, "Servers", about, of("servers"));
     let page = scalability::section(page, report, of("scalability"));
     let about = html! { "Below the capacity and in overload." };
     let page = section(page, "Share of full handshakes", about, of("handshakes"));
@@ -111,7 +117,7 @@ fn interval(name: &str, row: &Row) -> Option<String> {
 
 /// Columns in the order of reading.
 fn order(name: &str) -> usize {
-    const ORDER: [&str; 39] = [
+    const ORDER: [&str; 53] = [
         "run",
         "series",
         "compared_with",
@@ -123,6 +129,18 @@ fn order(name: &str) -> usize {
         "customer.last_byte",
         "rounds",
         "customers",
+        "site",
+        "servers",
+        "customers_per_server",
+        "price",
+        "price_per_customer",
+        "customers_at_a_time",
+        "customers_of_capacity",
+        "capacity_per_s",
+        "server_use",
+        "busy_cpus",
+        "context_switches_per_s",
+        "requests_in_progress",
         "processors",
         "certificate",
         "tls",
@@ -150,6 +168,8 @@ fn order(name: &str) -> usize {
         "web_cpu_ms_per_request",
         "app_cpu_ms_per_request",
         "data_cpu_ms_per_request",
+        "database_cpu_ms_per_request",
+        "cpu_ms_per_session",
         "bytes_per_request",
     ];
     let of_paper = name.trim_start_matches("paper_").trim_end_matches(BY_REFERENCE);
@@ -182,7 +202,8 @@ fn head(name: &str) -> String {
     let words = words.replace("customer.", "customer: ").replace("full share", "full handshakes,");
     let words = words.replace(" us", ", µs").replace(", ms by reference", " by that of the other");
     let words = words.strip_suffix(" s").map_or_else(|| words.clone(), |it| format!("{it}, s"));
-    words.replace("cpu", "CPU").replace(", ms per request", " per request, ms")
+    let words = words.replace("cpu", "CPU").replace(", ms per request", " per request, ms");
+    words.replace(", ms per session", " per session, ms")
 }
 
 /// Whether a figure is shown as a percentage, by its name.
