@@ -1,4 +1,4 @@
-//! `tidegate tca`: what an operation costs.
+//! `tidegate tca --data`: what operations cost by a table of runs.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::stdout::print;
 /// Largest table that is read, in bytes.
 const LARGEST: u64 = 64 << 20;
 
-/// Flags of `tidegate tca`.
+/// Flags of a table.
 #[derive(clap::Args)]
 pub struct Args {
     /// Table of measurements as CSV: operation, per_s, and busy_cpus or utilisation_pct and cpus;
