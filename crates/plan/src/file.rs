@@ -12,6 +12,7 @@ use crate::keys::{CAPACITY, DEMAND, HAVE, OPERATION, OPTIMISATION, OVERLOAD, PLA
 use crate::overload::{AtRisk, Curve, Overload};
 use crate::partition::MOST;
 use crate::plan::{Have, Rules};
+use crate::profile;
 use crate::range::Range;
 use crate::servers::{ServerType, Staffing};
 
@@ -72,7 +73,9 @@ pub fn reference() -> String {
         ("[[have]]", &HAVE),
         ("[overload]", &OVERLOAD),
     ];
-    for (title, keys) in tables {
+    let profile = profile::tables().map(|(title, keys)| (format!("A profile: {title}"), keys));
+    let tables = tables.into_iter().map(|(title, keys)| (title.to_owned(), keys));
+    for (title, keys) in tables.chain(profile) {
         let table = keys.table();
         page += &format!("\n## {title}\n\n{}\n\n", table.about);
         write_keys(&mut page, &table);

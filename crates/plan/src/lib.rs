@@ -16,6 +16,7 @@ mod keys;
 pub mod overload;
 pub mod partition;
 pub mod plan;
+pub mod profile;
 pub mod range;
 pub mod rising;
 pub mod servers;
@@ -29,6 +30,7 @@ pub use inputs::{Inputs, Operation};
 pub use overload::{AtRisk, Curve, Overload};
 pub use partition::Group;
 pub use plan::{Arrangement, Have, Impossible, Plan, Rules, Year};
+pub use profile::{Profile, Visits};
 pub use range::Range;
 pub use servers::{ServerType, Staffing};
 
