@@ -9,6 +9,7 @@
 //!   runs or from one ([`ratio_of_sums`], [`quantile_of_batches`]), and the test whether
 //!   two differ; [`holm()`] for several comparisons; [`fewest_for_quantile`]: how many
 //!   values a quantile needs.
+//! - [`least_squares`]: with unknowns of either sign, and without negative ones.
 //! - [`capacity`]: the highest offered rate of a staircase that was carried.
 
 mod batches;
@@ -19,6 +20,7 @@ mod histogram;
 mod holm;
 mod interval;
 mod knee;
+pub mod least_squares;
 mod percentiles;
 mod ratio;
 mod summary;

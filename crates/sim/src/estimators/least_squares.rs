@@ -4,7 +4,9 @@
 //! chapter 5. Left out: the constant for background work, which takes from the
 //! costs what it gets.
 
-use super::linear::{Matrix, solve};
+use tidegate_stats::least_squares::solve;
+
+use super::linear::Matrix;
 use super::window::{Fit, Fitted};
 
 /// Costs that leave the least squared error, of either sign.
@@ -16,7 +18,7 @@ pub(super) struct AnySign;
 
 impl Fit for AnySign {
     fn fit<const N: usize>(matrix: &Matrix<N>, right: &[f64; N]) -> Option<[f64; N]> {
-        solve(*matrix, *right, [true; N])
+        solve(matrix.as_flattened(), right, &[true; N])?.try_into().ok()
     }
 }
 

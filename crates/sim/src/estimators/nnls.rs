@@ -1,13 +1,12 @@
 //! Least squares over a sliding window among costs that are not negative.
 //!
-//! Source: Lawson and Hanson 1974, "Solving Least Squares Problems", chapter 23;
-//! for CPU use over counts of requests: Zhang, Cherkasova and Smirni 2007, "A
+//! Source, for CPU use over counts of requests: Zhang, Cherkasova and Smirni 2007, "A
 //! Regression-Based Analytic Model for Dynamic Resource Provisioning of Multi-Tier
 //! Applications".
-//! Deviation: for so few unknowns every set of those that are above zero is
-//! tried, rather than found by exchange; the solution is the same.
 
-use super::linear::{Matrix, dot, solve, times};
+use tidegate_stats::least_squares::{non_negative, solve};
+
+use super::linear::Matrix;
 use super::window::{Fit, Fitted};
 
 /// Costs that leave the least squared error and are not negative.
@@ -21,15 +20,8 @@ impl Fit for NotNegative {
     fn fit<const N: usize>(matrix: &Matrix<N>, right: &[f64; N]) -> Option<[f64; N]> {
         // Undetermined as a whole: a part of the kinds could be solved for, and the
         // rest would be free of charge.
-        solve(*matrix, *right, [true; N])?;
-        // ‖Ax − b‖² less ‖b‖², which is the same for all.
-        let error = |x: &[f64; N]| dot(x, &times(matrix, x)) - 2.0 * dot(x, right);
-        (0..1_u32 << N)
-            .filter_map(|set| {
-                solve(*matrix, *right, std::array::from_fn(|kind| set >> kind & 1 == 1))
-            })
-            .filter(|x| x.iter().all(|cost| *cost >= 0.0))
-            .min_by(|a, b| error(a).total_cmp(&error(b)))
+        solve(matrix.as_flattened(), right, &[true; N])?;
+        non_negative(matrix.as_flattened(), right)?.try_into().ok()
     }
 }
 
