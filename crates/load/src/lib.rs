@@ -68,7 +68,7 @@ pub use client::connections::{Close, Connections, Http, KeepAlive, Sources};
 pub use client::resolve::{Resolve, addresses_of};
 pub use client::tls::algorithms::{KeyExchangeGroup, Suite, UnknownName};
 pub use client::tls::certificate::{ClientCertificate, WrongCertificate};
-pub use client::tls::config::trusted_roots;
+pub use client::tls::config::{trusted_roots, trusting};
 pub use client::tls::rules::{TicketsOf, TlsRules, TlsVersions};
 pub use compare::repeat::{Repeated, RepeatedFigure};
 pub use error::Error;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -43,6 +43,8 @@ pub struct Answered {
 pub struct Unanswered {
     /// The request may have arrived and been carried out.
     pub may_have_arrived: bool,
+    /// The answer is longer than the caller reads.
+    pub too_long: bool,
     /// The reason.
     pub text: String,
 }
@@ -59,6 +61,11 @@ impl Http {
             .map_err(|error| Error::Internal(format!("TLS: {error}")))?
             .with_root_certificates(trusted(ca)?)
             .with_no_client_auth();
+        Ok(Self::with_tls(tls))
+    }
+
+    /// A client with these settings of TLS, which name no protocol of ALPN.
+    pub fn with_tls(tls: ClientConfig) -> Self {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
@@ -72,7 +79,7 @@ impl Http {
             .pool_idle_timeout(IDLE_LASTS)
             .pool_max_idle_per_host(IDLE)
             .build(connector);
-        Ok(Self(client))
+        Self(client)
     }
 
     /// Sends a request and reads at most `most` bytes of the answer. Redirects are not
@@ -89,11 +96,12 @@ impl Http {
         let exchange = async {
             let answer = self.0.request(request).await.map_err(|error| {
                 let may_have_arrived = !error.is_connect();
-                Unanswered { may_have_arrived, text: innermost(&error) }
+                Unanswered { may_have_arrived, too_long: false, text: innermost(&error) }
             })?;
             let (head, body) = answer.into_parts();
             let body = Limited::new(body, most).collect().await.map_err(|error| Unanswered {
                 may_have_arrived: true,
+                too_long: error.is::<LengthLimitError>(),
                 text: format!("the answer: {error}"),
             })?;
             Ok(Answered { status: head.status, headers: head.headers, body: body.to_bytes() })
@@ -101,6 +109,7 @@ impl Http {
         timeout(deadline, exchange).await.unwrap_or_else(|_| {
             Err(Unanswered {
                 may_have_arrived: true,
+                too_long: false,
                 text: format!("no answer within {} s", deadline.as_secs_f64()),
             })
         })

@@ -153,6 +153,25 @@ pub fn trusted_roots(ca: Option<&Path>) -> Result<RootCertStore, Error> {
     Ok(store)
 }
 
+/// TLS of a client that trusts the certificate authorities of [`trusted_roots`], or any server
+/// certificate.
+///
+/// # Errors
+/// As [`trusted_roots`].
+pub fn trusting(ca: Option<&Path>, insecure: bool) -> Result<ClientConfig, Error> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .expect("the provider has suites for the default versions");
+    let builder = match insecure {
+        true => builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(AcceptAny(provider))),
+        false => builder.with_root_certificates(trusted_roots(ca)?),
+    };
+    Ok(builder.with_no_client_auth())
+}
+
 /// Accepts any server certificate without verification, for test servers.
 #[derive(Debug)]
 struct AcceptAny(Arc<CryptoProvider>);
