@@ -1,10 +1,12 @@
 //! `tidegate site`: run a reference site.
 
+mod addresses;
 mod brokerage;
 mod card;
 mod error;
 mod messages;
 mod serving;
+mod shop;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -36,6 +38,8 @@ enum Site {
     Card(Box<card::Args>),
     /// Messages that are secured one by one, or by their connection
     Messages(messages::Args),
+    /// A shop: prices by postcode, baskets, orders that are paid by card
+    Shop(Box<shop::Args>),
 }
 
 #[derive(clap::Args)]
@@ -85,6 +89,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         Site::Brokerage(args) => brokerage::run(*args),
         Site::Card(args) => card::run(*args),
         Site::Messages(args) => messages::run(args),
+        Site::Shop(args) => shop::run(*args),
     }
 }
 

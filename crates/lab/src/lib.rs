@@ -6,6 +6,7 @@
 
 mod address;
 pub mod calibration;
+mod card_processor;
 mod certificate;
 mod cores;
 mod error;
@@ -20,6 +21,7 @@ mod service;
 pub mod services;
 
 pub use address::free_address;
+pub use card_processor::{CardProcessor, RunningProcessor, Webhook};
 pub use certificate::{Certificate, Key, NAME};
 pub use cores::{CorePair, apart};
 pub use error::{Error, Result};

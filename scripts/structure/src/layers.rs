@@ -16,7 +16,7 @@ const LAYERS: &[&[&str]] = &[
     &["control", "plan", "trace"],
     &["sim", "gate", "load", "sitekit"],
     &["auction", "card", "messages", "render"],
-    &["brokerage"],
+    &["brokerage", "shop"],
     &["lab"],
     &["experiment"],
     &["study"],

@@ -4,7 +4,7 @@ use tidegate_config::Preset::{Else, Is, Required, Unset};
 use tidegate_config::{Boolean, List, Number, Other, Subtable, Text, Time, Whole, Words, keys};
 
 /// Services that come with the program.
-pub const SITES: &[&str] = &["auction", "brokerage", "tomcat", "node", "messages"];
+pub const SITES: &[&str] = &["auction", "brokerage", "shop", "tomcat", "node", "messages"];
 /// Message services with their kind of security, each after what it is compared with.
 pub const CONFIGURATIONS: &[&str] = &[
     "rust-clear",
@@ -21,13 +21,17 @@ pub const CONFIGURATIONS: &[&str] = &[
 /// The database that is a PostgreSQL server of the run's own.
 pub const POSTGRESQL: &str = "postgresql";
 /// Those whose cost of a password hash can be set.
-pub const PASSWORD_SITES: &[&str] = &["auction", "brokerage"];
+pub const PASSWORD_SITES: &[&str] = &["auction", "brokerage", "shop"];
 /// Kinds of the certificate that customers meet.
 pub const CERTIFICATES: &[&str] = &["rsa-2048", "ecdsa-p256", "ed25519"];
 /// Key exchange groups that customers offer.
 pub const GROUPS: &[&str] = &["all", "x25519", "secp256r1", "X25519MLKEM768"];
 /// What secures the connections of the brokerage.
 pub const SECURITY: &[&str] = &["none", "tls", "tls+backend", "modern"];
+/// How the browse pages of the shop are made: its `--build`.
+pub const BUILDS: &[&str] = &["baseline", "cached", "rendered"];
+/// Sizes of the shop: its `--size`.
+pub const SIZES: &[&str] = &["small", "medium", "large"];
 /// What makes the pages of the brokerage.
 pub const STUBS: &[&str] = &["in-process", "cgi"];
 /// Costs of a password hash: `--password-cost` of the sites that hash them.
@@ -80,7 +84,7 @@ keys! {
     /// The system that is measured. Every key but `ready_within` can be a factor.
     pub(super) static SYSTEM: SystemKeys {
         /// A site that comes with the program; not with `command`. `brokerage` has three tiers;
-        /// `tomcat` is an auction of servlets and JSP, `node` a shop: `make study` installs and
+        /// `shop` has a card processor beside it, whose CPU time is not counted; `tomcat` is an auction of servlets and JSP, `node` a shop: `make study` installs and
         /// builds what they need. With `gate = false` customers meet the TLS of these three.
         /// `messages` is one of the message services, which a client of its own sends series of
         /// requests to: without a gate, and with `requests` in `[windows]`.
@@ -95,12 +99,16 @@ keys! {
         ready: Text("a path") = Unset;
         /// Longest time from its start until it is ready.
         ready_within: Time("100ms", "30m") = Is("60s");
-        /// Database of the auction site, the brokerage or the auction on Tomcat,
+        /// Database of the auction site, the brokerage, the shop or the auction on Tomcat,
         /// `postgres://USER@HOST/NAME`; without it SQLite in the study's folder, on Tomcat H2 in
-        /// memory. Each of the three needs a database of its own, and fills it if it is empty.
+        /// memory. Each of the four needs a database of its own, and fills it if it is empty.
         /// `postgresql` starts a PostgreSQL server for the run, on the processors of the site; its
         /// CPU time counts. Not for Tomcat.
         database: Text("URL, or `postgresql`") = Unset;
+        /// How the browse pages of the shop are made: its `--build`.
+        build: Words(BUILDS) = Is("baseline");
+        /// Size of the shop: its `--size`.
+        size: Words(SIZES) = Is("small");
         /// CPU time that every page of the auction site but the front page uses in addition.
         extra_cpu: Time("0ms", "100ms") = Is("0ms");
         /// Whether a gate stands before the service.
@@ -124,7 +132,7 @@ keys! {
         /// How much of a core each of them may use at most, by a control group below that of all
         /// processors: as if each had a machine of its own. 1 limits none.
         app_server_share: Number(0.1, 1.0) = Is("1");
-        /// What a check of a password costs the auction site and the brokerage: `light` about 50 µs
+        /// What a check of a password costs the auction site, the brokerage and the shop: `light` about 50 µs
         /// of a core, `owasp`, as in production, about 20 ms. Users of the auction are stored with
         /// quick hashes, which `owasp` replaces when they first sign in.
         password_cost: Words(PASSWORD_COSTS) = Is("light");

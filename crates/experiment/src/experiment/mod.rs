@@ -401,9 +401,9 @@ fn passwords(root: &Section<'_>, system: &Section<'_>, combinations: &[Combinati
     {
         let remedy = "leave it out of these runs, or out of [system]";
         match system.get("password_cost") {
-            Some(cost) => cost.wrong("is for the auction site and the brokerage", remedy),
+            Some(cost) => cost.wrong("is for the auction site, the brokerage and the shop", remedy),
             None => root.wrong(
-                "has password_cost in runs of neither the auction site nor the brokerage",
+                "has password_cost in runs of neither the auction site nor the brokerage nor the shop",
                 remedy,
             ),
         }

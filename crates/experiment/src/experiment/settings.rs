@@ -7,8 +7,8 @@ use tidegate_load::Scenario;
 use tidegate_load::scenario::BUILT_IN;
 
 use super::keys::{
-    CERTIFICATES, CONFIGURATIONS, GROUPS, HANDSHAKES, KEEPS, PASSWORD_COSTS, PASSWORD_SITES,
-    SECURITY, SITES, STUBS, SYSTEM, TLS, WORKLOAD,
+    BUILDS, CERTIFICATES, CONFIGURATIONS, GROUPS, HANDSHAKES, KEEPS, PASSWORD_COSTS,
+    PASSWORD_SITES, SECURITY, SITES, SIZES, STUBS, SYSTEM, TLS, WORKLOAD,
 };
 use crate::metrics::messages;
 
@@ -26,8 +26,14 @@ pub struct Settings {
     pub ready: Option<String>,
     /// Longest time until then, in seconds.
     pub ready_within: f64,
-    /// Database of the auction site or the brokerage; SQLite without one.
+    /// Database of the site; SQLite without one.
     pub database: Option<String>,
+    /// How the browse pages of the shop are made.
+    #[serde(default = "absent::build")]
+    pub build: String,
+    /// Size of the shop.
+    #[serde(default = "absent::size")]
+    pub size: String,
     /// Additional CPU time of a page, in seconds.
     pub extra_cpu: f64,
     /// Whether a gate stands before the service.
@@ -55,7 +61,7 @@ pub struct Settings {
     /// How much of a core each of them may use; 1 limits none.
     #[serde(default = "absent::app_server_share")]
     pub app_server_share: f64,
-    /// Cost of a password hash of the auction site or the brokerage.
+    /// Cost of a password hash of the site.
     #[serde(default = "absent::password_cost")]
     pub password_cost: String,
     /// Kind of the certificate that customers meet.
@@ -98,6 +104,14 @@ pub struct Settings {
 
 /// What results lack that were measured before these keys were there.
 mod absent {
+    pub(super) fn build() -> String {
+        "baseline".into()
+    }
+
+    pub(super) fn size() -> String {
+        "small".into()
+    }
+
     pub(super) fn security() -> String {
         "none".into()
     }
@@ -220,6 +234,8 @@ impl Settings {
             "ready" => self.ready = Some(from.read(&s.ready)?.to_owned()),
             "ready_within" => self.ready_within = from.read(&s.ready_within)?.as_secs_f64(),
             "database" => self.database = Some(from.read(&s.database)?.to_owned()),
+            "build" => self.build = word(BUILDS, from.read(&s.build)?),
+            "size" => self.size = word(SIZES, from.read(&s.size)?),
             "extra_cpu" => self.extra_cpu = from.read(&s.extra_cpu)?.as_secs_f64(),
             "gate" => self.gate = from.read(&s.gate)?,
             "configuration" => {
@@ -322,6 +338,7 @@ mod tests {
         let later = ["security", "web_app", "app_data", "stub", "app_servers", "app_server_share"];
         let later = later.into_iter().chain(["password_cost", "group", "customers", "keep"]);
         let later = later.chain(["handshakes", "trace", "configuration", "shared_processors"]);
+        let later = later.chain(["build", "size"]);
         later.for_each(|name| assert!(fields.remove(name).is_some(), "{name}"));
         let read = serde_json::from_value(Json::Object(fields)).unwrap();
         assert_eq!(settings, Some(read));

@@ -165,7 +165,7 @@ fn what_excludes_each_other_is_a_mistake() {
 #[test]
 fn the_cost_of_a_password_is_set_for_the_sites_that_hash_them() {
     let with = |system: &str| SMALL.replacen("policy = \"off\"\n", system, 1);
-    for site in ["auction", "brokerage"] {
+    for site in ["auction", "brokerage", "shop"] {
         let system = format!("site = \"{site}\"\npassword_cost = \"owasp\"\n");
         assert_eq!(read(&with(&system)).unwrap().base.password_cost, "owasp");
     }
@@ -183,11 +183,11 @@ fn the_cost_of_a_password_is_set_for_the_sites_that_hash_them() {
         ),
         (
             with("site = \"tomcat\"\npassword_cost = \"owasp\"\n"),
-            "system.password_cost = \"owasp\": is for the auction site and the brokerage",
+            "system.password_cost = \"owasp\": is for the auction site, the brokerage and the shop",
         ),
         (
             by_level("site = \"node\"\n", &costly),
-            "has password_cost in runs of neither the auction site nor the brokerage; leave it out",
+            "has password_cost in runs of neither the auction site nor the brokerage nor the shop; leave it out",
         ),
         (
             by_level("database = \"postgres://u@h/d\"\n", &costly),
@@ -249,7 +249,7 @@ fn the_metric_of_a_peak_is_one_that_there_is_and_of_a_peak() {
 fn a_database_that_a_site_does_not_use_is_a_mistake() {
     let system = |lines: &str| SMALL.replacen("policy = \"off\"\n[w", &format!("{lines}\n[w"), 1);
     let postgres = "database = \"postgres://ann:secret@127.0.0.1/shop\"";
-    for site in ["auction", "brokerage", "tomcat"] {
+    for site in ["auction", "brokerage", "shop", "tomcat"] {
         let text = system(&format!("site = \"{site}\"\n{postgres}"));
         assert_eq!(read(&text).map(|_| ()), Ok(()), "{site}");
     }

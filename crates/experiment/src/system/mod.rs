@@ -5,6 +5,7 @@ mod gate;
 mod messages;
 mod own;
 mod servers;
+mod shop;
 mod site;
 
 use std::path::{Path, PathBuf};
@@ -109,6 +110,7 @@ pub fn prepare(settings: &Settings, workshop: &Workshop) -> Result<()> {
         _ if !settings.command.is_empty() => Ok(()),
         "auction" => site::prepare(settings, workshop),
         "brokerage" => brokerage::prepare(settings, workshop),
+        "shop" => shop::prepare(settings, workshop),
         SITE => messages::prepare(workshop),
         _ => Ok(()),
     }
@@ -171,6 +173,7 @@ fn start(
         "node" => Box::new(servers::node(settings, cores, folder)?),
         SITE => messages::start(settings, cores, workshop, folder, stop)?,
         "brokerage" => Box::new(Brokerage::start(settings, cores, workshop, folder)?),
+        "shop" => Box::new(shop::start(settings, cores, workshop, folder)?),
         _ => Box::new(site::start(settings, cores, workshop, folder)?),
     })
 }

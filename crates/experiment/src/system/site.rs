@@ -36,17 +36,27 @@ fn users(settings: &Settings, workshop: &Workshop) -> Result<u64> {
         extra_cpu: Duration::from_secs_f64(settings.extra_cpu),
         ..Options::default()
     };
-    let prepared = tidegate_auction::prepare(&options).map_err(|error| match error {
+    let data = options.data.clone();
+    let prepared = prepared(tidegate_auction::prepare(&options), settings, &data)?;
+    u64::try_from(prepared.users).map_err(|_| Error::Internal("the population has no users".into()))
+}
+
+/// The database of a site, with the remedy where it cannot be made.
+pub(super) fn prepared<T>(
+    made: tidegate_sitekit::Result<T>,
+    settings: &Settings,
+    data: &Path,
+) -> Result<T> {
+    made.map_err(|error| match error {
         tidegate_sitekit::Error::Database(_) if settings.database.is_some() => Error::Process(
             format!("the site's {error}; look at the log of the server of system.database"),
         ),
         tidegate_sitekit::Error::Database(_) => Error::Process(format!(
             "the site's {error}; make room in {}, or give --out another folder",
-            workshop.data(NAME, settings).display()
+            data.display()
         )),
         other => other.into(),
-    })?;
-    u64::try_from(prepared.users).map_err(|_| Error::Internal("the population has no users".into()))
+    })
 }
 
 /// A site that runs.

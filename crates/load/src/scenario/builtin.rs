@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Names of the built-in scenarios. `auction-bidding` and `auction-browsing`
 /// are the `-effective` ones.
-pub const BUILT_IN: [&str; 17] = [
+pub const BUILT_IN: [&str; 21] = [
     "auction-bidding-effective",
     "auction-bidding-normalised",
     "auction-browsing-effective",
@@ -15,6 +15,10 @@ pub const BUILT_IN: [&str; 17] = [
     "handshake-flood",
     "tomcat-auction",
     "node",
+    "shop",
+    "shop-buyers",
+    "shop-teastore",
+    "shop-boutique",
     "brokerage-1",
     "brokerage-2",
     "brokerage-3",
@@ -70,6 +74,10 @@ fn file(name: &str) -> Option<&'static str> {
         "handshake-flood" => Some(include_str!("../../scenarios/handshake-flood.toml")),
         "tomcat-auction" => Some(include_str!("../../scenarios/tomcat-auction.toml")),
         "node" => Some(include_str!("../../scenarios/node.toml")),
+        "shop" => Some(include_str!("../../scenarios/shop.toml")),
+        "shop-buyers" => Some(include_str!("../../scenarios/shop-buyers.toml")),
+        "shop-teastore" => Some(include_str!("../../scenarios/shop-teastore.toml")),
+        "shop-boutique" => Some(include_str!("../../scenarios/shop-boutique.toml")),
         _ => None,
     }
 }

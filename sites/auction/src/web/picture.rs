@@ -1,17 +1,12 @@
-//! Drawn pictures of the items. A category has a glyph, an item one of 24
-//! colours and arrangements of it, so that a browser soon has all in its cache.
+//! Drawn pictures of the items: a category has a glyph.
 
-use std::fmt::Write as _;
-
-use maud::{Markup, html};
+use maud::Markup;
 
 use crate::catalogue::CATEGORIES;
-
-/// How many pictures a category has.
-const VARIANTS: i64 = 24;
+use tidegate_sitekit::web::picture;
 
 /// Glyphs in a box of 64 by 64, drawn as lines, in the order of the categories.
-const GLYPHS: [&str; 20] = [
+const GLYPHS: [&str; CATEGORIES.len()] = [
     "M32 10c-14 0-24 9-24 21s10 21 20 21c5 0 6-4 4-7s0-7 5-7h8c7 0 11-4 11-10c0-11-11-18-24-18zM19 30a3 3 0 1 0 .1 0zM26 19a3 3 0 1 0 .1 0zM38 18a3 3 0 1 0 .1 0zM47 25a3 3 0 1 0 .1 0z",
     "M8 14c8-4 16-4 24 2c8-6 16-6 24-2v36c-8-4-16-4-24 2c-8-6-16-6-24-2zM32 16v36M15 24h10M15 32h10M39 24h10M39 32h10",
     "M8 22h48v30H8zM24 22v-8h16v8M8 36h20M36 36h20M28 32h8v8h-8z",
@@ -34,13 +29,9 @@ const GLYPHS: [&str; 20] = [
     "M8 22l24-12 24 12v24L32 58 8 46zM8 22l24 12 24-12M32 34v24M20 16l24 12v8",
 ];
 
-/// The picture of an item, with its size set. The name stands beside it, so it
-/// has no alternative text.
+/// The picture of an item, with its size set.
 pub fn of_item(category: i64, item: i64, width: i64) -> Markup {
-    html! {
-        img src={ "/static/pictures/" (category) "-" (item.rem_euclid(VARIANTS)) ".svg" }
-            width=(width) height=(width * 3 / 4) alt="" loading="lazy";
-    }
+    picture::image(category, item, width)
 }
 
 /// The picture of a category.
@@ -50,55 +41,5 @@ pub fn of_category(category: i64, width: i64) -> Markup {
 
 /// Draws the picture of this name, `CATEGORY-VARIANT.svg`.
 pub fn by_name(name: &str) -> Option<String> {
-    let (category, variant) = name.strip_suffix(".svg")?.split_once('-')?;
-    let category: usize = category.parse().ok().filter(|id| (1..=CATEGORIES.len()).contains(id))?;
-    let variant: i64 = variant.parse().ok().filter(|variant| (0..VARIANTS).contains(variant))?;
-    Some(draw(category - 1, variant))
-}
-
-fn draw(category: usize, variant: i64) -> String {
-    // Muted hues, without bright green and pink.
-    let hue = [186, 200, 214, 232, 258, 14, 28, 40, 160, 172, 344, 4]
-        [usize::try_from(variant).unwrap_or(0) * 5 % 12];
-    let (turn, lean) = (variant * 37 % 13 - 6, variant * 29 % 60);
-    let (x, y) = (20 + variant * 53 % 200, 10 + variant * 31 % 90);
-    let mut svg = String::with_capacity(1500);
-    let _ = write!(
-        svg,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 240 180\">\
-         <defs><linearGradient id=\"g\" x1=\"0\" y1=\"0\" x2=\"1\" y2=\"1\">\
-         <stop stop-color=\"hsl({hue},46%,68%)\"/>\
-         <stop offset=\"1\" stop-color=\"hsl({shade},44%,38%)\"/></linearGradient></defs>\
-         <rect width=\"240\" height=\"180\" fill=\"url(#g)\"/>\
-         <circle cx=\"{x}\" cy=\"{y}\" r=\"{r}\" fill=\"#fff\" opacity=\".13\"/>\
-         <path d=\"M0 {a}C60 {b} 90 {c} 140 {a}S220 {b} 240 {c}V180H0z\" fill=\"#fff\" opacity=\".12\"/>\
-         <path d=\"M0 {c}C50 {a} 110 {a} 160 {c}S220 {a} 240 {a}V180H0z\" fill=\"#06262e\" opacity=\".16\"/>\
-         <g transform=\"translate(120 88) rotate({turn}) scale(1.62) translate(-32 -32)\" fill=\"#fff\" \
-         fill-opacity=\".14\" stroke=\"#fff\" stroke-width=\"2.4\" stroke-linecap=\"round\" \
-         stroke-linejoin=\"round\"><path d=\"{glyph}\"/></g></svg>",
-        shade = hue + 16,
-        r = 34 + lean,
-        a = 128 + lean / 4,
-        b = 112 + lean / 3,
-        c = 140 + lean / 5,
-        glyph = GLYPHS[category],
-    );
-    svg
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pictures_exist_for_every_category_and_for_no_other_name() {
-        for category in 1..=20 {
-            for variant in 0..VARIANTS {
-                assert!(by_name(&format!("{category}-{variant}.svg")).is_some());
-            }
-        }
-        for name in ["0-0.svg", "21-0.svg", "1-24.svg", "1--1.svg", "1-1.png", "x", "../1-1.svg"] {
-            assert!(by_name(name).is_none(), "{name}");
-        }
-    }
+    picture::by_name(&GLYPHS, name)
 }

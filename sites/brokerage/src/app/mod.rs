@@ -16,7 +16,7 @@ mod reads;
 mod service;
 mod sign_in;
 
-pub use deposits::CardOptions;
+pub use deposits::RETURNED;
 pub use feed::Source;
 #[cfg(feature = "fuzzing")]
 pub use feed::read_ticks;

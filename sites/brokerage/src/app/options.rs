@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::deposits::CardOptions;
 use super::feed::Source;
 use crate::tier::LinkOptions;
+use tidegate_card::client::CardOptions;
 use tidegate_sitekit::link::Deadlines;
 use tidegate_sitekit::password::PasswordCost;
 use tidegate_sitekit::{Error, Result};

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use aws_lc_rs::hmac;
-use tidegate_brokerage::app::CardOptions;
+use tidegate_card::client::CardOptions;
 use tidegate_card::{Keys, Limits, Site, WebhookSecret};
 use tidegate_sitekit::backoff::Backoff;
 

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use tidegate_brokerage::app::{self, CardOptions, Source};
+use tidegate_brokerage::app::{self, Source};
 use tidegate_brokerage::web::{self, Stub};
 use tidegate_brokerage::{LinkOptions, Running, data};
+use tidegate_card::client::CardOptions;
 use tidegate_sitekit::database::Location;
 use tidegate_sitekit::link::Files;
 use tidegate_sitekit::password::PasswordCost;

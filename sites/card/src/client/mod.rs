@@ -14,6 +14,7 @@
 
 mod connection;
 mod error;
+mod options;
 mod outbox;
 mod request;
 mod webhook;
@@ -21,6 +22,7 @@ mod webhook;
 pub use crate::resource::Form;
 pub use connection::{Client, Patience};
 pub use error::Error;
+pub use options::{CardOptions, return_url};
 pub use outbox::{Entry, Outcome, Step, perform};
 pub use request::Key;
 pub use webhook::{TOLERANCE, Verifier};

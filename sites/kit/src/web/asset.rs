@@ -18,12 +18,15 @@ pub struct Asset {
 impl Asset {
     /// Its URL, which changes with its content.
     pub fn url(&self) -> String {
-        // FNV-1a: a hash that tells contents apart is enough.
-        let hash = self.text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        format!("/static/{}?v={hash:016x}", self.path)
+        format!("/static/{}?v={:016x}", self.path, fingerprint(self.text))
     }
+}
+
+/// A hash that tells contents apart: FNV-1a.
+pub(super) fn fingerprint(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 impl IntoResponse for Asset {

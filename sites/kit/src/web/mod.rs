@@ -9,3 +9,4 @@ pub mod field;
 pub mod form;
 pub mod origin;
 pub mod page;
+pub mod picture;

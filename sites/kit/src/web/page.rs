@@ -1,9 +1,13 @@
 //! Pages: a document with the header fields that every page of a site has.
 
+use std::time::{Duration, SystemTime};
+
 use axum::http::StatusCode;
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
+
+use super::asset::fingerprint;
 
 /// What the pages of a site have in common.
 #[derive(Clone, Debug)]
@@ -102,10 +106,86 @@ impl Page {
         self.headers.insert(name, value);
         self
     }
+
+    /// The same page with its validators: a tag that follows from its text, and the time at
+    /// which its content changed last, seconds since 1970.
+    pub fn validated(self, changed: i64) -> Self {
+        let tag = format!("\"{:016x}\"", fingerprint(&self.text));
+        let since = Duration::from_secs(u64::try_from(changed).unwrap_or(0));
+        let date = httpdate::fmt_http_date(SystemTime::UNIX_EPOCH + since);
+        let value = |text| HeaderValue::try_from(text).expect("hexadecimal digits and a date");
+        self.header(header::ETAG, value(tag)).header(header::LAST_MODIFIED, value(date))
+    }
+
+    /// The page as the answer to a GET with these header fields: 304 without the text where
+    /// the client has it already.
+    ///
+    /// Source: RFC 9110, section 13.2.2: the tag decides where one is sent, else the date.
+    pub fn answer(&self, request: &HeaderMap) -> Response {
+        if !self.is_known(request) {
+            return self.clone().into_response();
+        }
+        (StatusCode::NOT_MODIFIED, self.headers.clone()).into_response()
+    }
+
+    fn is_known(&self, request: &HeaderMap) -> bool {
+        let text = |value: &HeaderValue| value.to_str().map(str::to_owned).unwrap_or_default();
+        if request.contains_key(header::IF_NONE_MATCH) {
+            let Some(own) = self.headers.get(header::ETAG).map(text) else { return false };
+            let lists = request.get_all(header::IF_NONE_MATCH).iter().map(text);
+            return lists.into_iter().any(|list| {
+                let mut tags = list.split(',').map(|tag| tag.trim().trim_start_matches("W/"));
+                tags.any(|tag| tag == own || tag == "*")
+            });
+        }
+        let date = |value: Option<&HeaderValue>| httpdate::parse_http_date(&text(value?)).ok();
+        let since = date(request.get(header::IF_MODIFIED_SINCE));
+        let changed = date(self.headers.get(header::LAST_MODIFIED));
+        since.zip(changed).is_some_and(|(since, changed)| changed <= since)
+    }
 }
 
 impl IntoResponse for Page {
     fn into_response(self) -> Response {
         (self.status, self.headers, self.text).into_response()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_a_page_gets_it_without_its_text() {
+        let look =
+            Look { brand: "B", style: "/s".into(), logo: None, policy: "", cache: "no-cache" };
+        let page = look.page("Title", Frame::default(), &html! { "content" });
+        let status = |page: &Page, fields: &[(HeaderName, &str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in fields {
+                headers.append(name.clone(), value.parse().unwrap());
+            }
+            page.answer(&headers).status().as_u16()
+        };
+        let fields = [(header::IF_NONE_MATCH, "*"), (header::IF_MODIFIED_SINCE, "x")];
+        assert_eq!(status(&page, &fields), 200, "a page without validators");
+        let page = page.validated(784_111_777);
+        let tag = page.headers[header::ETAG].to_str().unwrap().to_owned();
+        let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+        assert_eq!(page.headers[header::LAST_MODIFIED], date);
+        let (weak, other) = (format!("\"a\", W/{tag}"), "\"a\", \"b\"");
+        for (fields, expected) in [
+            (vec![], 200),
+            (vec![(header::IF_NONE_MATCH, tag.as_str())], 304),
+            (vec![(header::IF_NONE_MATCH, &weak)], 304),
+            (vec![(header::IF_NONE_MATCH, "*")], 304),
+            (vec![(header::IF_NONE_MATCH, other)], 200),
+            (vec![(header::IF_NONE_MATCH, other), (header::IF_MODIFIED_SINCE, date)], 200),
+            (vec![(header::IF_MODIFIED_SINCE, date)], 304),
+            (vec![(header::IF_MODIFIED_SINCE, "Sun, 06 Nov 1994 08:49:36 GMT")], 200),
+            (vec![(header::IF_MODIFIED_SINCE, "yesterday")], 200),
+        ] {
+            assert_eq!(status(&page, &fields), expected, "{fields:?}");
+        }
     }
 }

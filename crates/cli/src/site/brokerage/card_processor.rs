@@ -4,11 +4,13 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use tidegate_brokerage::app::CardOptions;
-use tidegate_card::{Keys, Options as CardProcessor, WebhookSecret};
-use tidegate_lab::{Launch, Service, free_address};
+use tidegate_brokerage::app::RETURNED;
+use tidegate_card::WebhookSecret;
+use tidegate_card::client::return_url;
+use tidegate_lab::{CardProcessor, Launch, Service, Webhook};
 use tidegate_sitekit::{private_file, self_signed};
 
+use super::super::addresses::{fixed, public_url};
 use super::super::classify;
 use super::args::{Args, DATABASE};
 use crate::exit::bad_input;
@@ -87,13 +89,7 @@ fn arguments<const N: usize>(flags: [(&str, Option<String>); N]) -> Vec<String> 
 /// A processor that is started beside the tiers, with what it and the brokerage have to know of
 /// each other.
 pub struct OwnProcessor {
-    folder: PathBuf,
-    listen: SocketAddr,
-    tls: bool,
-    /// Certificates that the web tier shows to webhooks.
-    webhook_ca: Option<PathBuf>,
-    webhook: String,
-    return_url: String,
+    processor: CardProcessor,
     card: Card,
 }
 
@@ -113,22 +109,10 @@ impl OwnProcessor {
         }
         let web = fixed(args.listen)?;
         let scheme = if tls { "https" } else { "http" };
-        let public_url = match &args.public_url {
-            Some(url) => url.clone(),
-            None if web.ip().is_unspecified() => {
-                return Err(bad_input(format!(
-                    "--card with --listen {}: say by --public-url under which URL customers \
-                     reach the brokerage; they come back there from the card form",
-                    args.listen
-                )));
-            }
-            None => format!("{scheme}://{web}"),
-        };
-        let return_url = CardOptions::returns_to(&public_url).map_err(classify)?;
+        let public_url = public_url(args.public_url.as_deref(), scheme, web, "--card with ")?;
+        let returns_to = return_url(&public_url, RETURNED).map_err(classify)?.to_string();
         let folder = args.data.join("card");
-        std::fs::create_dir_all(&folder).map_err(|error| {
-            bad_input(format!("--data {}: cannot be made: {error}", folder.display()))
-        })?;
+        let mut processor = CardProcessor::prepare(&folder, MERCHANT, listen, returns_to)?;
         let certificate = match (tls, &args.certificate) {
             (true, None) => {
                 let made = self_signed::kept(&folder, "site-certificate", web.ip());
@@ -138,28 +122,24 @@ impl OwnProcessor {
         };
         // A certificate that the operator names is for the name that customers use.
         let named = args.certificate.as_ref().filter(|_| tls);
-        let webhook = match named {
+        let url = match named {
             Some(_) => format!("{}/card-events", public_url.trim_end_matches('/')),
             None => format!("{scheme}://{}/card-events", here(web)),
         };
-        let webhook_ca = named.or(certificate.as_ref().map(|(certificate, _)| certificate));
-        Ok(Self {
-            listen,
-            tls,
-            webhook_ca: webhook_ca.cloned(),
-            webhook,
-            return_url,
-            card: Card {
-                url: None,
-                key_file: Some(made_key(&folder)?),
-                ca: None,
-                public_url: Some(public_url),
-                secret_file: Some(made_secret(&folder)?),
-                certificate,
-                listen: Some(web),
-            },
-            folder,
-        })
+        let ca = named.or(certificate.as_ref().map(|(certificate, _)| certificate)).cloned();
+        let secret_file = made_secret(&folder)?;
+        processor.tls = tls;
+        processor.webhook = Some(Webhook { url, secret_file: secret_file.clone(), ca });
+        let card = Card {
+            url: None,
+            key_file: Some(processor.key_file().to_owned()),
+            ca: None,
+            public_url: Some(public_url),
+            secret_file: Some(secret_file),
+            certificate,
+            listen: Some(web),
+        };
+        Ok(Self { processor, card })
     }
 
     /// Starts the processor; what the tiers are told of it.
@@ -167,35 +147,11 @@ impl OwnProcessor {
     /// # Errors
     /// It does not start.
     pub fn start(self) -> anyhow::Result<(Service, Card)> {
-        let path = |path: &Path| path.display().to_string();
-        let secret = self.card.secret_file.as_deref().map(path);
-        let mut all = arguments([
-            ("--data", Some(path(&self.folder))),
-            ("--listen", Some(self.listen.to_string())),
-            ("--return-url", Some(format!("{MERCHANT}={}", self.return_url))),
-            ("--webhook", Some(format!("{MERCHANT}={}", self.webhook))),
-            ("--webhook-secret-file", secret),
-            ("--webhook-ca", self.webhook_ca.as_deref().map(path)),
-        ]);
-        if self.tls {
-            all.extend(["--tls", "1.3"].map(str::to_owned));
-        }
-        let launch = Launch::this_program("card processor").args(["site", "card"]).args(all);
-        let service = Service::start(launch.without_env(DATABASE).inherit_errors())?;
-        let url = service.address("site")?.to_owned();
-        let ca = match self.tls {
-            true => Some(PathBuf::from(service.address("certificate")?)),
-            false => None,
-        };
-        Ok((service, Card { url: Some(url), ca, ..self.card }))
+        let launch = Launch::this_program("card processor").without_env(DATABASE);
+        let running = self.processor.start(launch.inherit_errors())?;
+        let card = Card { url: Some(running.url), ca: running.ca, ..self.card };
+        Ok((running.service, card))
     }
-}
-
-/// The address with its port, where any free one was asked for: the processor is told before
-/// the web tier listens.
-fn fixed(listen: SocketAddr) -> anyhow::Result<SocketAddr> {
-    let port = if listen.port() == 0 { free_address()?.port() } else { listen.port() };
-    Ok(SocketAddr::new(listen.ip(), port))
 }
 
 /// An address on which this machine reaches itself.
@@ -208,29 +164,14 @@ fn here(listen: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, listen.port())
 }
 
-/// The file of the brokerage's key, which the file of keys knows.
-fn made_key(folder: &Path) -> anyhow::Result<PathBuf> {
-    let file = folder.join("api-key");
-    if !file.exists() {
-        let ring = folder.join(CardProcessor::KEYS);
-        let keys = if ring.exists() { Keys::read(&ring) } else { Keys::generate() };
-        let mut keys = keys.map_err(classify)?;
-        let key = keys.add(MERCHANT).map_err(classify)?;
-        keys.write(&ring).map_err(classify)?;
-        written(&file, &key)?;
-    }
-    Ok(file)
-}
-
+/// The file of the secret that signs webhooks.
 fn made_secret(folder: &Path) -> anyhow::Result<PathBuf> {
     let file = folder.join("webhook-secret");
     if !file.exists() {
-        written(&file, &WebhookSecret::generate())?;
+        let secret = format!("{}\n", *WebhookSecret::generate());
+        private_file::create(&file, secret.as_bytes()).map_err(|error| {
+            bad_input(format!("{}: cannot be written: {error}", file.display()))
+        })?;
     }
     Ok(file)
-}
-
-fn written(file: &Path, secret: &str) -> anyhow::Result<()> {
-    private_file::create(file, format!("{secret}\n").as_bytes())
-        .map_err(|error| bad_input(format!("{}: cannot be written: {error}", file.display())))
 }

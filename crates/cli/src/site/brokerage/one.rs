@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use tidegate_brokerage::app::{CardOptions, Source};
+use tidegate_brokerage::app::Source;
 use tidegate_brokerage::web::{Program, Stub};
 use tidegate_brokerage::{Handshakes, LinkOptions, Running, app, data, web};
+use tidegate_card::client::CardOptions;
 use tidegate_sitekit::link::Files;
 use tidegate_sitekit::tls::Tls;
 

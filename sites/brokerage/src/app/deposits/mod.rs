@@ -6,12 +6,13 @@
 //! and the outcome is stored together with what follows from it. So any of the processes may be
 //! killed anywhere, and any message may be lost, late or doubled.
 
-mod options;
 mod payment;
 mod processor;
 mod worker;
 
-pub use options::CardOptions;
 pub use payment::seen;
 pub use processor::{Processor, Shared};
 pub use worker::Worker;
+
+/// Where customers come back to from the card form, on the web tier.
+pub const RETURNED: &str = "/deposits/returned";

@@ -8,7 +8,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::time::timeout;
 use url::Url;
 
-use super::options::CardOptions;
+use super::RETURNED;
 use super::payment::seen;
 use crate::error::{Error, Result};
 use crate::protocol::deposits::back::{
@@ -16,7 +16,9 @@ use crate::protocol::deposits::back::{
 };
 use crate::protocol::{DepositReason, DepositState};
 use crate::rpc::call;
-use tidegate_card::client::{Client as CardClient, Entry, Form, Outcome, Patience, Step, perform};
+use tidegate_card::client::{
+    CardOptions, Client as CardClient, Entry, Form, Outcome, Patience, Step, perform,
+};
 use tidegate_card::{Currency, Payment};
 use tidegate_sitekit::backoff::Backoff;
 use tidegate_sitekit::link::Client;
@@ -84,9 +86,14 @@ impl Processor {
         data: Client,
         shared: Arc<Shared>,
     ) -> tidegate_sitekit::Result<Self> {
-        let return_url = options.return_url()?;
+        let return_url = options.return_url(RETURNED)?;
         let patience = Patience { attempt: ATTEMPT, call: ATTEMPT, ..Patience::default() };
-        let card = CardClient::new(&options.url, &options.key()?, options.ca.as_deref(), patience)?;
+        let card = CardClient::new(
+            &options.url,
+            &options.key("brokerage")?,
+            options.ca.as_deref(),
+            patience,
+        )?;
         Ok(Self { card, url: options.url.clone(), return_url, data, shared })
     }
 

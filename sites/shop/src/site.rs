@@ -1,0 +1,132 @@
+//! The running shop.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tidegate_trace::Tracing;
+use tokio::time::sleep;
+
+use crate::options::Options;
+use crate::payments::{Payments, Shared};
+use crate::prepare::{Prepared, prepare};
+use crate::store::{sessions, stock};
+use crate::web::{App, Shelf, State, router};
+use tidegate_sitekit::database::Database;
+use tidegate_sitekit::login_limit::LoginLimit;
+use tidegate_sitekit::once::form;
+use tidegate_sitekit::password::Hasher;
+use tidegate_sitekit::server::{Peers, Server, Service, background, runtimes};
+use tidegate_sitekit::{Error, Result, log_once, when};
+
+/// How often stock is filled up and what is over is forgotten.
+const TENDED: Duration = Duration::from_secs(2);
+
+/// A running shop.
+#[derive(Debug)]
+pub struct Site {
+    server: Server,
+    prepared: Prepared,
+    tracing: Option<Tracing>,
+}
+
+/// Prepares the database, as [`prepare`] does, and starts the shop.
+///
+/// # Errors
+/// Those of [`prepare`]; the key, the certificates or a URL of the card processor cannot be used;
+/// the address is in use or not of this machine; a core does not exist.
+pub fn start(options: &Options) -> Result<Site> {
+    let prepared = prepare(options)?;
+    let cores = options.cores.as_deref();
+    let mut databases = Database::for_cores(&prepared.location, runtimes(cores)?).into_iter();
+    let takes = options.password_cost.measure();
+    let login_limit = Arc::new(LoginLimit::new(Instant::now()));
+    let trusted_proxies: Arc<[_]> = options.trusted_proxies.clone().into();
+    let shared = Arc::new(Shared::default());
+    let tracing = options.trace.as_deref().map(trace).transpose()?;
+    let handle = tracing.as_ref().map(Tracing::handle);
+    let server = Server::start(options.listen, cores, handle.as_ref(), |core| {
+        let database = databases.next().expect("one for each core");
+        let card = options.card.as_ref();
+        let payments = card.map(|card| Payments::new(card, database.clone(), Arc::clone(&shared)));
+        let payments = payments.transpose()?;
+        let state = State {
+            database: database.clone(),
+            hasher: Hasher::new(options.password_cost, takes)?,
+            signer: prepared.signer.clone(),
+            login_limit: Arc::clone(&login_limit),
+            trusted_proxies: Arc::clone(&trusted_proxies),
+            build: options.build,
+            keep: options.keep,
+            payments: payments.clone(),
+            public_url: options.public_url.clone(),
+            shelf: Shelf::default(),
+        };
+        Ok(move || Service {
+            tls: None,
+            peers: Peers::Public,
+            background: (core == 0).then(|| background(beside(database, payments))),
+            router: router(App::new(state)),
+        })
+    })?;
+    if let Some(handle) = handle {
+        handle.watch_ports([server.address().port()]);
+    }
+    Ok(Site { server, prepared, tracing })
+}
+
+impl Site {
+    /// The address it listens on.
+    pub fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    /// Its database.
+    pub fn prepared(&self) -> &Prepared {
+        &self.prepared
+    }
+
+    /// Stops accepting, waits for the requests in flight (at most 5 s), and returns when every
+    /// core has stopped and the trace is written.
+    pub fn shutdown(self) {
+        self.server.shutdown();
+        if let Some(tracing) = self.tracing {
+            tracing::info!("{}", tracing.finish());
+        }
+    }
+}
+
+/// Begins a trace.
+fn trace(file: &Path) -> Result<Tracing> {
+    let options = tidegate_trace::Options::new(tidegate_trace::Role::Site, file);
+    let tracing = Tracing::start(&options, |why| tracing::error!("{why}"));
+    tracing.map_err(|error| Error::Operator(error.to_string()))
+}
+
+/// What runs beside the requests.
+async fn beside(database: Database, payments: Option<Payments>) {
+    match payments {
+        Some(payments) => tokio::join!(tend(&database), payments.run()),
+        None => (tend(&database).await, ()),
+    };
+}
+
+/// Fills up stock, and forgets sessions and forms that are over.
+async fn tend(database: &Database) {
+    loop {
+        let tended = async {
+            while stock::deliver(database).await? > 0 {
+                tokio::task::yield_now().await;
+            }
+            while sessions::forget(database, when::now()).await? > 0 {
+                tokio::task::yield_now().await;
+            }
+            form::forget_expired(database, when::now()).await
+        };
+        if let Err(error) = tended.await {
+            log_once!(warn by &error.to_string(), %error, "stock could not be filled up; trying again");
+        }
+        sleep(TENDED).await;
+    }
+}

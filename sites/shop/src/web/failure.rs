@@ -1,0 +1,64 @@
+//! Error pages: what failed, why, and what the user can do.
+
+use tidegate_sitekit::log_once;
+
+use axum::response::{IntoResponse, Response};
+use maud::html;
+
+use super::layout;
+use tidegate_sitekit::{Error, Problem};
+
+/// An error as a response.
+#[derive(Debug)]
+pub struct Failure(Error);
+
+impl<E: Into<Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self(error.into())
+    }
+}
+
+/// The refusal of an address whose subject does not exist.
+pub fn missing(what: &str, why: &str) -> Problem {
+    let remedy = "Check the address, or begin again at the home page.";
+    Problem::new(404, &format!("There is no such {what}"), why, remedy)
+}
+
+/// The answer to an unknown address.
+pub async fn not_found() -> Failure {
+    missing("page", "Nothing is at this address.").into()
+}
+
+/// The answer to a method that an address does not support.
+pub async fn not_allowed() -> Failure {
+    let why = "This address does not take requests of this method.";
+    Problem::new(405, "That is not possible here", why, "Begin again at the home page.").into()
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let ours = |status| {
+            let why = "Your request was fine; the site could not carry it out just now.";
+            let remedy = "Nothing was changed. Wait a moment, then try again.";
+            Problem::new(status, "Something went wrong on our side", why, remedy)
+        };
+        let problem = match self.0 {
+            Error::Client(problem) => problem,
+            Error::Database(error) => {
+                log_once!(error by &error.to_string(), %error, "the database failed");
+                ours(503)
+            }
+            Error::Operator(error) | Error::Internal(error) => {
+                log_once!(error by &error, error, "a request failed");
+                ours(500)
+            }
+        };
+        let body = html! {
+            section.notice.bad role="alert" {
+                (problem.explained())
+                p.actions { a.button href="/" { "To the home page" } " " a href="/basket" { "Your basket" } }
+            }
+        };
+        problem.answer(layout::bare(&problem.what, &body))
+    }
+}
