@@ -58,8 +58,8 @@ fn check(file: &Path) -> anyhow::Result<String> {
     );
     config.warnings().iter().for_each(|warning| report += &format!("\n  warning: {warning}"));
     // A warning: whether the service runs is not a property of the file.
-    if let Some(why) = tidegate_gate::upstream_problem(&config)? {
-        report += &format!("\n  warning: upstream.url = {}: {why}", config.upstream.url);
+    for (key, url, why) in tidegate_gate::upstream_problems(&config)? {
+        report += &format!("\n  warning: {key} = {url}: {why}");
     }
     Ok(report)
 }

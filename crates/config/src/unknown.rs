@@ -10,9 +10,13 @@ use crate::tree::Section;
 impl Section<'_> {
     /// Reports every table that is not among these, every key outside a table, and
     /// every key that its table does not have. For the root of a file whose keys all
-    /// stand in declared tables.
-    pub fn known_tables(&self, tables: &[Table]) {
+    /// stand in declared tables, or in lists of tables of these names, whose reader knows
+    /// their keys.
+    pub fn known_tables(&self, tables: &[Table], lists: &[&str]) {
         for (key, at, value) in self.keys() {
+            if lists.contains(&key) {
+                continue;
+            }
             let table = tables.iter().find(|table| table.name == key);
             match (value.get_ref(), table) {
                 (DeValue::Table(_), Some(table)) => {
@@ -20,7 +24,12 @@ impl Section<'_> {
                 }
                 // The keys of an unknown table stand and fall with it.
                 (DeValue::Table(_), None) => {
-                    self.unknown(key, at, value, "table", known_table(key, tables));
+                    self.unknown(key, at, value, "table", known_table(key, tables, lists));
+                }
+                (DeValue::Array(items), _)
+                    if items.iter().all(|item| item.get_ref().is_table()) =>
+                {
+                    self.unknown(key, at, value, "table", known_table(key, tables, lists));
                 }
                 _ => self.unknown(key, at, value, "key", outside(key, tables)),
             }
@@ -37,9 +46,11 @@ fn keys_of(section: &Section<'_>, table: &Table, tables: &[Table]) {
     }
 }
 
-fn known_table(name: &str, tables: &[Table]) -> String {
-    let names: Vec<_> = tables.iter().map(|table| table.name).collect();
+fn known_table(name: &str, tables: &[Table], lists: &[&str]) -> String {
+    let names: Vec<_> =
+        tables.iter().map(|table| table.name).chain(lists.iter().copied()).collect();
     match nearest(name, names.iter().copied()) {
+        Some(near) if lists.contains(&near) => format!("did you mean [[{near}]]?"),
         Some(near) => format!("did you mean [{near}]?"),
         None => format!("known tables: {}", names.join(", ")),
     }

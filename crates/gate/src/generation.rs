@@ -14,8 +14,8 @@ pub struct Generation {
     pub config: Arc<Config>,
     /// TLS towards customers.
     pub tls: Arc<ServerConfigs>,
-    /// Connections to the upstream.
-    pub connector: Connector,
+    /// Connections to the upstreams, in the order of [`Config::upstreams`].
+    pub connectors: Vec<Connector>,
     identities: Vec<Arc<Identity>>,
 }
 
@@ -28,8 +28,10 @@ impl Generation {
         let identities = config.identities()?;
         let each: Vec<&Identity> = identities.iter().map(Arc::as_ref).collect();
         let tls = Arc::new(ServerConfigs::with_keyring(&config, &each, keyring)?);
-        let connector = Connector::new(&config, &tls.provider)?;
-        Ok(Self { config: Arc::new(config), tls, connector, identities })
+        let upstreams = config.upstreams().into_iter();
+        let connectors = upstreams.map(|upstream| Connector::new(&config, upstream, &tls.provider));
+        let connectors = connectors.collect::<Result<_, _>>()?;
+        Ok(Self { config: Arc::new(config), tls, connectors, identities })
     }
 
     /// The next generation. Ticket keys stay, and so does a self-signed certificate that

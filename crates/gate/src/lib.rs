@@ -4,12 +4,13 @@
 //! flight, classifies it, decides on it and begins its task. `admission` classifies and
 //! decides, and has the queue of new sessions; [`tls`] has the configurations of
 //! handshakes, `connection` the state of a connection, its exchange and its transport.
-//! `http` serves its requests with connections of `upstream`; `framing` finds where a
+//! `http` serves its requests from files of `static_tier` or with connections of `upstream`;
+//! `framing` finds where a
 //! message begins and ends. `places` decides which connection gives way where there are too
 //! many. [`telemetry`] counts all of it, and `control_loop` reports to the controller.
 //!
 //! Imports point one way: [`Gate`], `control_loop` and `listen` are on top, then `http`,
-//! `upstream`, `connection`, [`tls`], `admission`, the context of a core, `places`,
+//! `upstream`, `static_tier`, `connection`, [`tls`], `admission`, the context of a core, `places`,
 //! [`telemetry`], `framing` and [`config`].
 
 pub mod config;
@@ -30,12 +31,14 @@ mod limits;
 mod linger;
 mod listen;
 mod open_files;
+mod path;
 mod places;
 mod refusal;
 mod reload;
 mod shared;
 mod shutdown;
 mod socket;
+mod static_tier;
 mod status;
 mod supervision;
 mod ticket_secret;
@@ -46,4 +49,4 @@ pub use error::Error;
 pub use gate::Gate;
 #[doc(hidden)]
 pub use supervision::{Component, InjectedFault};
-pub use upstream::reachability::upstream_problem;
+pub use upstream::reachability::upstream_problems;

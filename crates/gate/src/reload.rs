@@ -69,8 +69,9 @@ impl Reloader {
         let running = self.current.borrow().clone();
         let kept = config.keep_what_needs_a_restart(&running.config);
         let Addresses { tls, clear } = self.shared.addresses;
-        if [Some(tls), clear].into_iter().flatten().any(|own| config.has_upstream_at(own)) {
-            return Err(Error::ProxiesToItself { upstream: config.upstream.url.to_string() });
+        let mut own = [Some(tls), clear].into_iter().flatten();
+        if let Some(url) = own.find_map(|own| config.upstream_at(own)) {
+            return Err(Error::ProxiesToItself { upstream: url.to_string() });
         }
         let next = Arc::new(running.renewed(config)?);
         next.config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));

@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::reload::ReloadCounts;
 use crate::telemetry::counters::{Count, Counters, Totals};
 use crate::telemetry::usage::Note;
-use crate::upstream::health::UpstreamHealth;
+use crate::upstream::health::Upstreams;
 use arc_swap::ArcSwap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -24,8 +24,8 @@ pub struct Shared {
     pub addresses: Addresses,
     /// Why the upstream's CPU time is not known.
     pub upstream_note: Note,
-    /// Whether the upstream can be reached, and how it failed requests.
-    pub upstream: UpstreamHealth,
+    /// Whether upstreams can be reached, and how they failed requests.
+    pub upstreams: Upstreams,
     /// Records what connections do, if the configuration says so.
     pub tracing: Option<tidegate_trace::Handle>,
     /// How often the configuration was reloaded.
@@ -57,11 +57,11 @@ impl Shared {
             })),
             cores: processors.iter().map(|_| Arc::default()).collect(),
             turns: Arc::new(Turns::new(processors.len())),
+            upstreams: Upstreams::new(&config, processors.len()),
             processors,
             config: ArcSwap::from_pointee(config),
             addresses,
             upstream_note: Note::default(),
-            upstream: UpstreamHealth::default(),
             tracing: None,
             reloads: ReloadCounts::default(),
             started: Instant::now(),
@@ -78,6 +78,7 @@ impl Shared {
     /// Puts a configuration in force.
     pub fn set_config(&self, config: Arc<Config>) {
         self.controller().set_policy(config.admission.policy_kind());
+        self.upstreams.renew(&config);
         self.config.store(config);
     }
 

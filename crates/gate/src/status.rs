@@ -1,12 +1,15 @@
 //! The snapshot of a gate: counters, gauges and the controller's state in one value.
 
 use crate::admission::sessions::Sessions;
-use crate::config::Identity;
+use crate::config::{Destination, Identity, Route};
 use crate::shared::Shared;
 use crate::telemetry::counters::Totals;
 use crate::telemetry::durations::Durations;
 use crate::telemetry::labels::{Class, HandshakeKind};
-use crate::telemetry::snapshot::{CertificateStatus, Handshakes, Snapshot, Verdicts};
+use crate::telemetry::snapshot::{
+    CertificateStatus, Handshakes, RouteStatus, RoutedUpstream, Snapshot, Verdicts,
+};
+use crate::upstream::health::UpstreamHealth;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,6 +19,7 @@ use tidegate_host::cpu_clock;
 pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>) -> Snapshot {
     let totals = shared.totals();
     let now = shared.now();
+    let (config, upstreams) = (shared.config(), shared.upstreams.all());
     let text = |address: Option<SocketAddr>| address.map(|at| at.to_string()).unwrap_or_default();
     Snapshot {
         version: env!("CARGO_PKG_VERSION"),
@@ -23,11 +27,15 @@ pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>)
         address: shared.addresses.tls.to_string(),
         clear_address: text(shared.addresses.clear),
         admin_address: text(admin),
-        upstream: shared.config().upstream.url.to_string(),
+        upstream: config.upstream.url.to_string(),
         upstream_note: shared.upstream_note.get(),
-        upstream_problem: shared.upstream.problem(),
-        upstream_failures: shared.upstream.failures(),
-        certificates: shared.config().files.identities.iter().map(certificate).collect(),
+        upstream_problem: upstreams[0].problem(),
+        upstream_failures: shared.upstreams.failures(),
+        routes: config.routes.iter().map(route).collect(),
+        routed_upstreams: upstreams.iter().filter_map(|upstream| routed(upstream)).collect(),
+        request_tiers: totals.tiers.named().collect(),
+        file_errors: totals.file_errors,
+        certificates: config.files.identities.iter().map(certificate).collect(),
         config_reloads: vec![
             ("ok", shared.reloads.ok.load(Relaxed)),
             ("failed", shared.reloads.failed.load(Relaxed)),
@@ -75,6 +83,20 @@ pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>)
         work_cpu_seconds: totals.cpu_ns.named().map(|(work, ns)| (work, seconds(ns))).collect(),
         control: Some(shared.controller().status(now)),
     }
+}
+
+fn route(route: &Route) -> RouteStatus {
+    let (directory, upstream) = match &route.to {
+        Destination::Directory(directory) => (Some(directory.path.display().to_string()), None),
+        Destination::Upstream(upstream) => (None, Some(upstream.url.to_string())),
+    };
+    RouteStatus { path: route.path.to_string(), directory, upstream }
+}
+
+/// An upstream, if it is that of a route.
+fn routed(health: &UpstreamHealth) -> Option<RoutedUpstream> {
+    let url = health.name.as_deref()?.to_owned();
+    Some(RoutedUpstream { url, problem: health.problem(), responses: health.responses() })
 }
 
 fn certificate(identity: &Arc<Identity>) -> CertificateStatus {

@@ -1,8 +1,9 @@
 //! The configuration of a gate: every value is in its range, every file was read.
 
-use super::fields::{Admin, Admission, Limits, Listen, Log, Tls, Trace, Upstream};
+use super::fields::{Admin, Admission, Limits, Listen, Log, StaticTier, Tls, Trace, Upstream};
 use super::files::Files;
 use super::identity::Identity;
+use super::routes::Route;
 use super::selfsigned;
 use std::sync::Arc;
 
@@ -15,6 +16,10 @@ pub struct Config {
     pub tls: Tls,
     /// The service behind the gate.
     pub upstream: Upstream,
+    /// Where the requests of some paths go, in the order of the file.
+    pub routes: Vec<Route>,
+    /// Files that the gate serves itself.
+    pub static_tier: StaticTier,
     /// Admission of new sessions.
     pub admission: Admission,
     /// Deadlines and limits.

@@ -149,6 +149,17 @@ keys! {
             because "a customer must not choose the address that the upstream logs and trusts";
     }
 
+    /// Files that the gate serves itself: see `[[routes]]`.
+    pub struct StaticTier = "static" {
+        /// Most memory for files that are kept for the next request, those that are not there
+        /// included; each core has an equal share. `0B` keeps none.
+        cache_bytes: usize = Is("64MiB"), Bytes("0B", "64GiB"),
+            because "some thousand pages with their compressed variants";
+        /// How long a file that is kept is served before the gate looks whether it has changed.
+        check_interval: Duration = Is("1s"), Time("0s", "1h"),
+            because "a new page is seen within a second; a look costs some ten microseconds";
+    }
+
     /// Admission of new sessions when more arrive than the service can carry.
     pub struct Admission = "admission" {
         /// `off` admits every session, `static` a fixed rate, `eac` implements the admission

@@ -2,10 +2,12 @@
 //! and reports every mistake at once.
 
 use super::checked::Config;
-use super::fields::{Admin, Admission, Limits, Listen, Log, Tls, Trace, Upstream, tables};
+use super::fields::{
+    Admin, Admission, Limits, Listen, Log, StaticTier, Tls, Trace, Upstream, tables,
+};
 use super::files::Files;
 use super::flags::Flags;
-use super::together;
+use super::{routes, together};
 use std::io::Read;
 use std::path::Path;
 use tidegate_config::{Mistake, Mistakes, Section, Settings, one_line, read_with_flags};
@@ -54,11 +56,16 @@ impl Config {
 
 fn read(file: Option<(&str, &str)>, flags: &Flags) -> Result<Config, Mistakes> {
     read_with_flags(file, &flags.all(), |root| {
-        root.known_tables(&tables());
+        root.known_tables(&tables(), &[routes::ROUTES]);
+        // Mistakes without a line stand in the order in which the tables are read.
+        let (listen, tls) = (table::<Listen>(root), table::<Tls>(root));
+        let upstream = table::<Upstream>(root);
         let mut config = Config {
-            listen: table::<Listen>(root),
-            tls: table::<Tls>(root),
-            upstream: table::<Upstream>(root),
+            listen,
+            tls,
+            routes: routes::read(root, &upstream),
+            static_tier: table::<StaticTier>(root),
+            upstream,
             admission: table::<Admission>(root),
             limits: table::<Limits>(root),
             admin: table::<Admin>(root),

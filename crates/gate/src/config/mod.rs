@@ -15,6 +15,7 @@ mod load;
 mod origin;
 mod reference;
 mod reload;
+mod routes;
 mod rules;
 pub mod selfsigned;
 pub mod ticket_keys;
@@ -26,10 +27,11 @@ pub use choices::{
     ClientAuth, Cores, Forwarded, Host, LogFormat, MinimumVersion, Policy, Processes, Refusal,
     SelfSigned,
 };
-pub use fields::{Admin, Admission, Limits, Listen, Log, Tls, Trace, Upstream, tables};
+pub use fields::{Admin, Admission, Limits, Listen, Log, StaticTier, Tls, Trace, Upstream, tables};
 pub use files::{Files, mistake_of_file};
 pub use flags::Flags;
 pub use identity::Identity;
 pub use origin::Origin;
 pub use reference::reference;
+pub use routes::{Destination, Directory, Route};
 pub use tidegate_config::{Mistake, Mistakes};

@@ -37,6 +37,7 @@ impl fmt::Display for Origin {
 }
 
 /// The URL of an origin.
+#[derive(Debug)]
 pub struct Url;
 
 /// What is proposed where nothing closer is known.

@@ -1,11 +1,11 @@
 //! The reference page of the configuration, generated from the declared keys.
 
-use super::certificates;
 use super::fields::tables;
 use super::flags::Flags;
+use super::{certificates, routes};
 use crate::limits::{HELLOS_REMEMBERED, SESSIONS, UNPROVEN_AT_ONCE, UNPROVEN_PER_SECOND};
 use std::fmt::Write;
-use tidegate_config::write_keys;
+use tidegate_config::{Table, write_keys};
 
 /// The text of `docs/configuration.md`: a table per section with type, range,
 /// default, meaning and reason of every key.
@@ -15,9 +15,10 @@ pub fn reference() -> String {
         let _ = write!(page, "\n## [{}]\n\n{}\n\n", table.name, table.about);
         write_keys(&mut page, &table);
         if table.name == "tls" {
-            let more = certificates::table();
-            let _ = write!(page, "\n### [{}]\n\n{}\n\n", more.name, more.about);
-            write_keys(&mut page, &more);
+            write_list(&mut page, "###", &certificates::table());
+        }
+        if table.name == "upstream" {
+            write_list(&mut page, "##", &routes::table());
         }
     }
     write_fixed(&mut page);
@@ -27,6 +28,12 @@ pub fn reference() -> String {
         let _ = writeln!(page, "| `{}` | `{}` |", flag.name, flag.key);
     }
     page
+}
+
+/// A table of which a file may have several.
+fn write_list(page: &mut String, heading: &str, table: &Table) {
+    let _ = write!(page, "\n{heading} [{}]\n\n{}\n\n", table.name, table.about);
+    write_keys(page, table);
 }
 
 /// Bounds that no key changes.

@@ -2,6 +2,8 @@
 
 use super::checked::Config;
 use super::fields::Listen;
+use super::origin::Origin;
+use super::routes::ROUTES;
 use super::together;
 use std::net::SocketAddr;
 use tidegate_config::Settings;
@@ -28,6 +30,8 @@ impl Config {
         of(&self.listen, &other.listen)
             .chain(of(&self.tls, &other.tls))
             .chain(of(&self.upstream, &other.upstream))
+            .chain((self.routes != other.routes).then(|| ROUTES.to_owned()))
+            .chain(of(&self.static_tier, &other.static_tier))
             .chain(of(&self.admission, &other.admission))
             .chain(of(&self.limits, &other.limits))
             .chain(of(&self.admin, &other.admin))
@@ -36,18 +40,17 @@ impl Config {
             .collect()
     }
 
-    /// Whether connections to the upstream of one may be used for the other.
-    pub fn has_upstream_of(&self, other: &Self) -> bool {
+    /// Whether connections to an upstream may be kept where its own keys are the same.
+    pub fn keeps_connections_of(&self, other: &Self) -> bool {
         let head = |config: &Self| (config.limits.head_max_bytes, config.limits.head_max_fields);
-        self.upstream == other.upstream
-            && self.files.upstream_roots == other.files.upstream_roots
-            && head(self) == head(other)
+        self.files.upstream_roots == other.files.upstream_roots && head(self) == head(other)
     }
 
-    /// Whether the upstream is a gate that listens on this address: it would pass each
-    /// request on to itself without end.
-    pub fn has_upstream_at(&self, listening: SocketAddr) -> bool {
-        together::is_own(&self.upstream.url, listening)
+    /// The upstream that is a gate that listens on this address, if there is one: it would
+    /// pass each request on to itself without end.
+    pub fn upstream_at(&self, listening: SocketAddr) -> Option<&Origin> {
+        let urls = self.upstreams().into_iter().map(|upstream| &upstream.url);
+        urls.into_iter().find(|url| together::is_own(url, listening))
     }
 }
 

@@ -1,8 +1,9 @@
 //! Rules of the gate's own values: processor cores, processes, host names, log
-//! filters, control groups.
+//! filters, control groups, beginnings of paths.
 
 use super::choices::{Cores, Processes};
-use http::HeaderName;
+use crate::path::PathPrefix;
+use http::{HeaderName, HeaderValue};
 use std::path::PathBuf;
 use tidegate_config::{Problem, Rule, Value, did_you_mean, text_of};
 
@@ -44,6 +45,7 @@ impl Rule for CoreList {
 }
 
 /// Process ids.
+#[derive(Debug)]
 pub struct ProcessList;
 
 /// The kernel's largest `pid_max`.
@@ -244,7 +246,88 @@ impl Rule for FieldName {
     }
 }
 
+/// The beginning of paths.
+#[derive(Debug)]
+pub struct PathBeginning;
+
+impl Rule for PathBeginning {
+    type Read<'r> = PathPrefix;
+
+    fn read(&self, value: &Value<'_>) -> Result<PathPrefix, Problem> {
+        const EXAMPLE: &str = "/products/";
+        let given = text_of(value, EXAMPLE)?;
+        let rule = "must be a path from the root, decoded, without query and dot segments";
+        PathPrefix::new(given).ok_or_else(|| {
+            let rooted = format!("/{given}");
+            let proposed = if PathPrefix::new(&rooted).is_some() { &rooted } else { EXAMPLE };
+            Problem::new(rule, format!("try {proposed:?}"))
+        })
+    }
+
+    fn kind(&self) -> String {
+        "path of URLs".into()
+    }
+
+    fn range(&self) -> String {
+        "from the root, decoded".into()
+    }
+}
+
+/// The name of a cookie.
+#[derive(Debug)]
+pub struct CookieName;
+
+impl Rule for CookieName {
+    type Read<'r> = String;
+
+    fn read(&self, value: &Value<'_>) -> Result<String, Problem> {
+        let given = text_of(value, "zone")?;
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        if given.is_empty() || given.len() > 64 || !given.bytes().all(fits) {
+            let rule = "must be the name of a cookie: at most 64 letters, digits, - and _";
+            return Err(Problem::new(rule, "try \"zone\""));
+        }
+        Ok(given.to_owned())
+    }
+
+    fn kind(&self) -> String {
+        "cookie name".into()
+    }
+
+    fn range(&self) -> String {
+        "letters, digits, `-` and `_`".into()
+    }
+}
+
+/// The value of a header field.
+#[derive(Debug)]
+pub struct FieldText;
+
+impl Rule for FieldText {
+    type Read<'r> = HeaderValue;
+
+    fn read(&self, value: &Value<'_>) -> Result<HeaderValue, Problem> {
+        let given = text_of(value, "max-age=60")?;
+        let printable = given.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+        let read = HeaderValue::from_str(given).ok();
+        let fits = printable && !given.is_empty() && given.len() <= 1024 && given.trim() == given;
+        read.filter(|_| fits).ok_or_else(|| {
+            let rule = "must be the value of a header field: at most 1024 printable letters";
+            Problem::new(rule, "try \"max-age=60\"")
+        })
+    }
+
+    fn kind(&self) -> String {
+        "field value".into()
+    }
+
+    fn range(&self) -> String {
+        "printable ASCII".into()
+    }
+}
+
 /// A control group.
+#[derive(Debug)]
 pub struct GroupPath;
 
 impl Rule for GroupPath {

@@ -9,6 +9,10 @@ use std::net::{IpAddr, SocketAddr};
 use tidegate_config::{Problem, Section, one_line, show_duration};
 use tidegate_host::open_files;
 
+/// The keys of the listeners.
+const ADDRESS: &str = "listen.address";
+const CLEAR: &str = "listen.clear";
+
 /// Most ticket keys kept at once: the key of a ticket is searched among them.
 const TICKET_KEYS: u128 = 64;
 
@@ -92,7 +96,7 @@ pub(super) fn check(config: &Config, root: &Section<'_>) {
 
     rule(
         &["upstream.ca", "upstream.url"],
-        upstream.ca.is_some() && !upstream.url.tls,
+        upstream.ca.is_some() && !config.upstreams().iter().any(|upstream| upstream.url.tls),
         Problem::new("is for an https upstream only", "leave it out, or make upstream.url https"),
     );
     rule(
@@ -100,23 +104,21 @@ pub(super) fn check(config: &Config, root: &Section<'_>) {
         upstream.insecure && upstream.ca.is_some(),
         Problem::new("has no effect together with upstream.ca", "leave one of them out"),
     );
-    rule(
-        &["upstream.url", "listen.address"],
-        is_own(&upstream.url, listen.address),
-        Problem::new(
-            format!("is the gate's own address, {}", listen.address),
-            "name the service's port, or set another for the gate",
-        ),
-    );
+    let own = [Some((listen.address, "")), listen.clear.map(|clear| (clear, " for plain HTTP"))];
+    let urls = [("upstream.url".to_owned(), &upstream.url)];
+    for (key, url) in urls.into_iter().chain(config.routed_urls()) {
+        for ((own, what), listener) in own.into_iter().flatten().zip([ADDRESS, CLEAR]) {
+            rule(
+                &[&key, listener],
+                is_own(url, own),
+                Problem::new(
+                    format!("is the gate's own address{what}, {own}"),
+                    "name the service's port, or set another for the gate",
+                ),
+            );
+        }
+    }
     if let Some(clear) = listen.clear {
-        rule(
-            &["upstream.url", "listen.clear"],
-            is_own(&upstream.url, clear),
-            Problem::new(
-                format!("is the gate's own address for plain HTTP, {clear}"),
-                "name the service's port, or set another for the gate",
-            ),
-        );
         rule(
             &["listen.clear", "listen.address"],
             collide(clear, listen.address),
@@ -195,12 +197,14 @@ fn warnings(config: &Config) -> Vec<String> {
         ));
     }
     warnings.extend(expiring(config, unix_now()));
-    if config.upstream.insecure && config.upstream.url.tls {
-        warnings.push(format!(
-            "upstream.insecure = true: the connection to {} can be intercepted, because its \
-             certificate is not verified",
-            config.upstream.url
-        ));
+    for upstream in config.upstreams() {
+        if upstream.insecure && upstream.url.tls {
+            warnings.push(format!(
+                "upstream.insecure = true: the connection to {} can be intercepted, because its \
+                 certificate is not verified",
+                upstream.url
+            ));
+        }
     }
     if config.upstream.forwarded == Forwarded::Pass {
         warnings.push(

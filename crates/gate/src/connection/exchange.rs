@@ -9,15 +9,20 @@ use crate::connection::upload::Upload;
 use crate::framing::Fault;
 use crate::telemetry::clock;
 use crate::telemetry::counters::Counters;
-use crate::telemetry::labels::{Class, End, Malformed, UpstreamFault};
-use std::cell::Cell;
+use crate::telemetry::labels::{Class, End, Malformed, Tier, UpstreamFault};
+use crate::telemetry::troubles::Subject;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tidegate_trace::Phase;
 
 /// Why a response was given up in the middle.
 const STOPPED_SENDING: &str =
     "nothing more of the response within limits.body_progress_deadline (or stream_deadline)";
+const STOPPED_READING: &str = "the disk gave nothing within limits.body_progress_deadline";
+
+/// How long the search for a file may take; after that the request is for the upstream.
+const LOOKUP: Duration = Duration::from_secs(1);
 
 /// What an exchange is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +31,8 @@ pub enum Activity {
     Idle,
     /// The head of a request is arriving.
     Head,
+    /// A file is searched for that answers the request.
+    Lookup,
     /// The body of a request is on its way to the upstream.
     Upload,
     /// The request is with the upstream.
@@ -60,6 +67,12 @@ pub struct Exchange {
     streams: Cell<bool>,
     /// It has just begun.
     new_stream: Cell<bool>,
+    /// The search for a file took too long.
+    lookup_late: Cell<bool>,
+    /// What answers the request.
+    tier: Cell<Tier>,
+    /// The URL of the upstream, if it is that of a route.
+    routed_to: RefCell<Option<Arc<str>>>,
     /// The response's body has been handed over in full.
     handed_over: Cell<bool>,
     /// How the upstream failed, if it did not respond in time.
@@ -96,6 +109,9 @@ impl Exchange {
             upload: Upload::new(now),
             streams: Cell::new(false),
             new_stream: Cell::new(false),
+            lookup_late: Cell::new(false),
+            tier: Cell::new(Tier::Upstream),
+            routed_to: RefCell::default(),
             handed_over: Cell::new(false),
             upstream_late: Cell::new(None),
             truncated: Cell::new(false),
@@ -138,6 +154,7 @@ impl Exchange {
             Activity::Upload if !self.upload.awaits_customer() => self.upload.patience(deadlines),
             Activity::Upload | Activity::Response => deadlines.body,
             Activity::Waiting => deadlines.response,
+            Activity::Lookup => LOOKUP,
         };
         let progress = self.since.get() + allowed;
         let rate_due = match self.activity.get() {
@@ -162,8 +179,16 @@ impl Exchange {
                 self.count_given_up();
                 self.give_up(UpstreamFault::Timeout)
             }
+            Activity::Lookup => {
+                self.lookup_late.set(true);
+                self.enter(Activity::Waiting, clock::now());
+                Expiry::Answer
+            }
             Activity::Response => {
-                self.upstream_failed(UpstreamFault::Stalled, STOPPED_SENDING);
+                match self.tier.get() {
+                    Tier::Upstream => self.upstream_failed(UpstreamFault::Stalled, STOPPED_SENDING),
+                    Tier::Static => self.file_failed(STOPPED_READING),
+                }
                 Expiry::Close(End::Truncated)
             }
         }
@@ -201,9 +226,39 @@ impl Exchange {
         self.begun.set(now);
         self.upload.begin(has_body, now);
         self.upload_failed.set(false);
+        self.tier.set(Tier::Upstream);
         self.handed_over.set(false);
         self.upstream_late.set(None);
         self.enter(if has_body { Activity::Upload } else { Activity::Waiting }, now);
+    }
+
+    /// A file is searched for that answers the request. The upstream has none of it.
+    pub fn lookup_begins(&self) {
+        self.lookup_late.set(false);
+        self.enter(Activity::Lookup, clock::now());
+    }
+
+    /// Whether the search takes too long.
+    pub fn lookup_is_late(&self) -> bool {
+        self.lookup_late.get()
+    }
+
+    /// A file answers the request.
+    pub fn answered_by_file(&self) {
+        self.tier.set(Tier::Static);
+        self.counters.tiers[Tier::Static].add(1);
+    }
+
+    /// The request goes to an upstream, which has this URL if it is that of a route.
+    pub fn passed_to(&self, routed_to: Option<&Arc<str>>) {
+        self.counters.tiers[Tier::Upstream].add(1);
+        let differs = self.routed_to.borrow().as_ref() != routed_to;
+        if differs {
+            self.routed_to.replace(routed_to.cloned());
+        }
+        if self.activity.get() == Activity::Lookup {
+            self.enter(Activity::Waiting, clock::now());
+        }
     }
 
     /// So many bytes of the request's body passed.
@@ -297,7 +352,15 @@ impl Exchange {
     /// Counts and notes that the upstream failed the request; `why` in a few words.
     pub fn upstream_failed(&self, fault: UpstreamFault, why: &str) {
         self.counters.upstream_faults[fault].add(1);
-        self.counters.troubles.note_request(fault, why, || self.asked.text());
+        let of = Subject::Upstream(self.routed_to.borrow().clone());
+        self.counters.troubles.note_request(of, fault, why, || self.asked.text());
+    }
+
+    /// Counts and notes that a file could not be read; `why` in a few words.
+    pub fn file_failed(&self, why: &str) {
+        self.counters.file_errors.add(1);
+        let of = Subject::Static;
+        self.counters.troubles.note_request(of, UpstreamFault::Broken, why, || self.asked.text());
     }
 
     /// How the upstream failed, if it did not respond in time.
@@ -336,6 +399,7 @@ fn trace(before: Activity, activity: Activity) {
             tidegate_trace::with_line(|line| line.finish_request(Phase::Idle));
         }
         (_, Activity::Head | Activity::Upload) => tidegate_trace::enter(Phase::ReadRequest),
+        (_, Activity::Lookup) => {}
         // The upstream has received the request up to its end.
         (Activity::Upload, Activity::Waiting) => tidegate_trace::enter(Phase::Upstream),
         (_, Activity::Waiting) => tidegate_trace::enter(Phase::Service),

@@ -66,16 +66,12 @@ fn remove_named(headers: &mut HeaderMap) {
     }
 }
 
-/// Turns a customer's request into the one to the upstream.
+/// Checks whether a customer's request can be served, and normalizes its target to origin-form
+/// (or `*`).
 ///
 /// # Errors
-/// The error page for a request that cannot be forwarded.
-pub fn to_upstream(
-    parts: &mut Parts,
-    forwarding: &Forwarding,
-    customer: &Customer,
-    chunked: bool,
-) -> Result<(), ErrorPage> {
+/// The error page for one that cannot.
+pub fn accept(parts: &mut Parts, chunked: bool) -> Result<(), ErrorPage> {
     if parts.method == Method::CONNECT || parts.method == Method::TRACE {
         return Err(ErrorPage::Method);
     }
@@ -85,7 +81,11 @@ pub fn to_upstream(
     if requests_websocket(&parts.headers) {
         return Err(ErrorPage::Upgrade);
     }
-    normalize_target(parts)?;
+    normalize_target(parts)
+}
+
+/// Turns a customer's request that was accepted into the one to the upstream.
+pub fn to_upstream(parts: &mut Parts, forwarding: &Forwarding, customer: &Customer, chunked: bool) {
     remove_hop_by_hop(&mut parts.headers);
     parts.headers.remove(http::header::EXPECT);
     if chunked {
@@ -101,7 +101,6 @@ pub fn to_upstream(
     parts.headers.append(VIA, OUR_VIA);
     parts.version = Version::HTTP_11;
     parts.extensions.clear();
-    Ok(())
 }
 
 /// Whether the body's only transfer coding is `chunked`. No other is decoded, and a
@@ -246,7 +245,9 @@ mod tests {
         };
         let customer =
             Customer { address: HeaderValue::from_static("192.0.2.7"), scheme: Scheme::Https };
-        to_upstream(&mut parts, &forwarding, &customer, false).map(|()| parts)
+        accept(&mut parts, false)?;
+        to_upstream(&mut parts, &forwarding, &customer, false);
+        Ok(parts)
     }
 
     fn get(headers: &HeaderMap, name: &str) -> String {

@@ -11,12 +11,13 @@ use crate::http::request_body::RequestBody;
 use crate::http::response_body::{RequestGuard, ResponseBody};
 use crate::http::stream_types::StreamTypes;
 use crate::http::trace_context;
+use crate::static_tier::{Body, StaticTier};
 use crate::telemetry::clock;
 use crate::telemetry::labels::{Malformed, UpstreamFault};
 use crate::upstream::connector::UpstreamConnection;
 use crate::upstream::error::in_words;
 use crate::upstream::pool::{Pool, Pooled};
-use crate::upstream::routes::Routes;
+use crate::upstream::routes::{Routes, Upstream};
 use http::header::TRANSFER_ENCODING;
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, StatusCode, response};
@@ -63,12 +64,13 @@ async fn answer(
     request: Request<Incoming>,
     guard: RequestGuard,
 ) -> Response<ResponseBody> {
-    let to_head = request.method() == Method::HEAD;
-    let answered = forward(proxy, exchange, request).await;
-    let answered = answered.and_then(|answer| to_customer(exchange, answer, to_head));
     let mut streams = false;
-    let response = match answered {
-        Ok((parts, body, connection)) => {
+    let response = match serve_by_route(proxy, exchange, request).await {
+        Ok(Answered::File(file)) => file.map(|body| match body {
+            Body::Memory(bytes) => ResponseBody::page(bytes, guard),
+            Body::File(file) => ResponseBody::file(file, guard),
+        }),
+        Ok(Answered::Upstream(parts, body, connection)) => {
             streams = proxy.stream_types.begins_stream(&parts.headers, &body);
             Response::from_parts(parts, ResponseBody::upstream(body, connection, guard))
         }
@@ -97,6 +99,14 @@ async fn answer(
     response
 }
 
+/// A response.
+enum Answered {
+    /// From a file.
+    File(Response<Body>),
+    /// Of the upstream.
+    Upstream(response::Parts, Incoming, Pooled),
+}
+
 /// A request that the gate answers itself.
 struct Unanswered {
     page: ErrorPage,
@@ -122,7 +132,7 @@ fn to_customer(
     exchange: &Exchange,
     (response, mut connection): (Response<Incoming>, Pooled),
     to_head: bool,
-) -> Result<(response::Parts, Incoming, Pooled), Unanswered> {
+) -> Result<Answered, Unanswered> {
     let (mut parts, body) = response.into_parts();
     match headers::to_customer(&mut parts, to_head) {
         Ok(true) => {}
@@ -133,19 +143,53 @@ fn to_customer(
             return Err(Unanswered::new(ErrorPage::BrokenUpstream, why));
         }
     }
-    Ok((parts, body, connection))
+    Ok(Answered::Upstream(parts, body, connection))
 }
 
-async fn forward(
+/// Serves a request from where its route leads.
+async fn serve_by_route(
     proxy: &Proxy,
     exchange: &Rc<Exchange>,
     request: Request<Incoming>,
-) -> Result<(Response<Incoming>, Pooled), Unanswered> {
+) -> Result<Answered, Unanswered> {
+    let to_head = request.method() == Method::HEAD;
     let (mut parts, body) = request.into_parts();
     trace_context::pass_on(&mut parts.headers);
     let chunked = parts.headers.contains_key(TRANSFER_ENCODING);
-    let upstream = proxy.routes.find(&parts);
-    headers::to_upstream(&mut parts, &upstream.forwarding, &proxy.customer, chunked)?;
+    headers::accept(&mut parts, chunked)?;
+    let way = proxy.routes.find(&parts);
+    if let Some(tier) = way.tier
+        && body.is_end_stream()
+        && let Some(file) = file(tier, exchange, &parts).await
+    {
+        exchange.answered_by_file();
+        return Ok(Answered::File(file));
+    }
+    exchange.passed_to(way.upstream.name());
+    headers::to_upstream(&mut parts, &way.upstream.forwarding, &proxy.customer, chunked);
+    let answer = forward(proxy, exchange, way.upstream, parts, body).await?;
+    way.upstream.responded();
+    to_customer(exchange, answer, to_head)
+}
+
+/// The response of a static tier, if it has one.
+async fn file(tier: &StaticTier, exchange: &Exchange, request: &Parts) -> Option<Response<Body>> {
+    let name = tier.name_of(request)?;
+    let answer = tier.answer(request, &name, exchange).await;
+    answer.unwrap_or_else(|error| {
+        exchange.file_failed(&error.to_string());
+        None
+    })
+}
+
+/// Passes a request to an upstream.
+async fn forward(
+    proxy: &Proxy,
+    exchange: &Rc<Exchange>,
+    upstream: &Upstream,
+    mut parts: Parts,
+    body: Incoming,
+) -> Result<(Response<Incoming>, Pooled), Unanswered> {
     if let Some(subject) = &proxy.subject {
         subject.set(&mut parts.headers);
     }

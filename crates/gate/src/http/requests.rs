@@ -56,14 +56,10 @@ impl HttpServer {
         })
     }
 
-    /// The server for connections that begin from now on. It has the same routes if they
-    /// lead to the same upstream; else the former pools close their idle connections.
-    pub fn renewed(&self, context: Rc<CoreContext>, connector: Connector) -> Rc<Self> {
-        if context.config.has_upstream_of(&self.context.config) {
-            return Self::new(context, self.routes.clone());
-        }
-        self.routes.retire();
-        let routes = Routes::new(&context, connector);
+    /// The server for connections that begin from now on. Connections to upstreams that stay
+    /// the same are kept.
+    pub fn renewed(&self, context: Rc<CoreContext>, connectors: &[Connector]) -> Rc<Self> {
+        let routes = self.routes.renewed(&context, connectors, &self.context.config);
         Self::new(context, routes)
     }
 

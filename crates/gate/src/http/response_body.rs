@@ -3,6 +3,7 @@
 
 use crate::connection::exchange::Exchange;
 use crate::http::trailers;
+use crate::static_tier::FileBody;
 use crate::telemetry::clock;
 use crate::telemetry::labels::{Malformed, UpstreamFault};
 use crate::upstream::error::in_words;
@@ -10,9 +11,10 @@ use crate::upstream::pool::Pooled;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
+use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 /// A request under way, from its head to the end of its response, as long as this lives.
 pub struct RequestGuard {
@@ -25,6 +27,34 @@ impl RequestGuard {
         exchange.counters.in_requests.add(1);
         Self { exchange }
     }
+}
+
+impl RequestGuard {
+    /// A piece of a file was read, or could not be.
+    fn piece(&self, piece: io::Result<Bytes>) -> Result<Frame<Bytes>, BodyError> {
+        match piece {
+            Ok(piece) => {
+                self.exchange.response_progress();
+                Ok(Frame::data(piece))
+            }
+            Err(error) => {
+                self.exchange.truncated.set(true);
+                self.exchange.file_failed(&error.to_string());
+                Err(BodyError::File(error))
+            }
+        }
+    }
+}
+
+/// Why a response breaks off.
+#[derive(Debug, thiserror::Error)]
+pub enum BodyError {
+    /// The upstream broke off.
+    #[error(transparent)]
+    Upstream(hyper::Error),
+    /// A file cannot be read to its end.
+    #[error(transparent)]
+    File(io::Error),
 }
 
 impl Drop for RequestGuard {
@@ -44,16 +74,23 @@ pub struct ResponseBody {
 }
 
 enum From {
-    /// The gate's own page.
+    /// The gate's own page, or a file in memory.
     Page(Option<Bytes>),
+    /// A file.
+    File(FileBody),
     /// The upstream, over a connection that returns to its pool at the end.
     Upstream(Incoming, Option<Pooled>),
 }
 
 impl ResponseBody {
-    /// The gate's own page.
+    /// The gate's own page, or a file in memory.
     pub fn page(page: Bytes, request: RequestGuard) -> Self {
-        Self { from: From::Page(Some(page)), request }
+        Self { from: From::Page(Some(page).filter(|page| !page.is_empty())), request }
+    }
+
+    /// A file.
+    pub fn file(file: FileBody, request: RequestGuard) -> Self {
+        Self { from: From::File(file), request }
     }
 
     /// The upstream's body.
@@ -84,15 +121,19 @@ fn release(connection: &mut Option<Pooled>, exchange: &Exchange) {
 
 impl Body for ResponseBody {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = BodyError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let this = &mut *self;
         let (incoming, connection) = match &mut this.from {
             From::Page(page) => return Poll::Ready(page.take().map(|page| Ok(Frame::data(page)))),
+            From::File(file) => {
+                let piece = ready!(file.poll_piece(cx));
+                return Poll::Ready(piece.map(|piece| this.request.piece(piece)));
+            }
             From::Upstream(incoming, connection) => (incoming, connection),
         };
         let mut polled = Pin::new(&mut *incoming).poll_frame(cx);
@@ -128,12 +169,13 @@ impl Body for ResponseBody {
                 }
             }
         }
-        polled
+        polled.map_err(BodyError::Upstream)
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.from {
             From::Page(page) => page.is_none(),
+            From::File(file) => file.remaining() == 0,
             From::Upstream(incoming, _) => incoming.is_end_stream(),
         }
     }
@@ -143,6 +185,7 @@ impl Body for ResponseBody {
             From::Page(page) => {
                 SizeHint::with_exact(page.as_ref().map_or(0, |page| page.len() as u64))
             }
+            From::File(file) => SizeHint::with_exact(file.remaining()),
             From::Upstream(incoming, _) => incoming.size_hint(),
         }
     }

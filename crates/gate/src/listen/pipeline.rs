@@ -47,7 +47,7 @@ impl Pipeline {
         sessions: Arc<Sessions>,
     ) -> Rc<Self> {
         let decider = decider(context, generation, sessions, Rc::default());
-        let routes = Routes::new(context, generation.connector.clone());
+        let routes = Routes::new(context, &generation.connectors);
         let http = HttpServer::new(context.clone(), routes);
         let dispatcher = Dispatcher::new(decider.clone());
         Self::with(context.clone(), generation, decider, dispatcher, http)
@@ -61,7 +61,7 @@ impl Pipeline {
         let decider = decider(&context, generation, sessions.clone(), seen.clone());
         let dispatcher = self.dispatcher.clone();
         dispatcher.renew(context.clone());
-        let http = self.tasks.http.renewed(context.clone(), generation.connector.clone());
+        let http = self.tasks.http.renewed(context.clone(), &generation.connectors);
         Self::with(context, generation, decider, dispatcher, http)
     }
 

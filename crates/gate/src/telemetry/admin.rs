@@ -6,7 +6,7 @@
 use crate::telemetry::admin_connections::{AdminConnections, Uses};
 use crate::telemetry::seldom::Seldom;
 use crate::telemetry::snapshot::Snapshot;
-use crate::telemetry::troubles::UpstreamFailure;
+use crate::telemetry::troubles::{Subject, UpstreamFailure};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -174,8 +174,8 @@ fn answer<B>(
     }
 }
 
-/// What a load balancer is told. A failed request is not a reason to send customers elsewhere:
-/// the other gates may have the same upstream.
+/// What a load balancer is told. A failed request is not a reason to send customers elsewhere,
+/// nor is an upstream of a route: the other gates may have the same upstreams.
 fn health(now: &Snapshot) -> (StatusCode, String) {
     if now.draining {
         return (StatusCode::SERVICE_UNAVAILABLE, "draining\n".into());
@@ -185,8 +185,14 @@ fn health(now: &Snapshot) -> (StatusCode, String) {
         return (StatusCode::SERVICE_UNAVAILABLE, text);
     }
     let mut text = "ok\n".to_owned();
-    for UpstreamFailure { cause, requests, last_s, .. } in &now.upstream_failures {
-        text += &format!("the upstream {cause} ({requests} requests, last {last_s:.0} s ago)\n");
+    for upstream in &now.routed_upstreams {
+        if let Some(why) = &upstream.problem {
+            text += &format!("the upstream {} cannot be reached: {why}\n", upstream.url);
+        }
+    }
+    for UpstreamFailure { upstream, cause, requests, last_s, .. } in &now.upstream_failures {
+        let of = Subject::Upstream(upstream.as_deref().map(Into::into));
+        text += &format!("{of} {cause} ({requests} requests, last {last_s:.0} s ago)\n");
     }
     (StatusCode::OK, text)
 }
@@ -262,6 +268,7 @@ mod tests {
     #[test]
     fn health_tells_of_the_upstream_and_life_does_not() {
         let failure = UpstreamFailure {
+            upstream: None,
             reason: "timeout",
             cause: "did not respond in time: 30 s".into(),
             requests: 3,

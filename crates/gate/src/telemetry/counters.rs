@@ -4,7 +4,7 @@
 use crate::telemetry::durations::DurationBucket;
 use crate::telemetry::labels::{
     Bucket, By, Class, End, HandshakeKind, Malformed, OTHER_PROTOCOLS, StatusCode, TicketResult,
-    UpstreamFault,
+    Tier, UpstreamFault,
 };
 use crate::telemetry::troubles::Troubles;
 use std::sync::Arc;
@@ -44,6 +44,7 @@ type PerBucket<T> = By<Bucket, T, { Bucket::COUNT }>;
 type PerEnd<T> = By<End, T, { End::COUNT }>;
 type PerTicketResult<T> = By<TicketResult, T, { TicketResult::COUNT }>;
 type PerProtocol<T> = By<OtherProtocol, T, { OTHER_PROTOCOLS.len() }>;
+type PerTier<T> = By<Tier, T, { Tier::COUNT }>;
 type PerFault<T> = By<UpstreamFault, T, { UpstreamFault::COUNT }>;
 type PerMalformed<T> = By<Malformed, T, { Malformed::COUNT }>;
 type PerCode<T> = By<StatusCode, T, { StatusCode::COUNT }>;
@@ -151,6 +152,11 @@ counters! {
     accept_errors: Scalar,
     /// Requests over, answered or given up.
     requests: PerClass,
+    /// Requests by what answers them: those passed to an upstream, and those answered from
+    /// files.
+    tiers: PerTier,
+    /// Files of a static tier that are there and could not be read.
+    file_errors: Scalar,
     /// Requests under way now: head read, response not complete.
     in_requests: Scalar,
     /// Those of them that are with the upstream now: passed on in full, and no

@@ -192,6 +192,14 @@ labels! {
         InternalError = "internal_error",
     }
 
+    /// What answers a request.
+    pub enum Tier {
+        /// A file of a static tier.
+        Static = "static",
+        /// An upstream.
+        Upstream = "upstream",
+    }
+
     /// How the upstream failed.
     pub enum UpstreamFault {
         /// It did not accept a connection.

@@ -65,6 +65,11 @@ impl Snapshot {
         text.counts("tidegate_requests_total", help, "code", &self.requests);
         let help = "Requests over, by the class of their connection.";
         text.counts("tidegate_class_requests_total", help, "class", &self.class_requests);
+        let help = "Requests by what answers them: a file of a static tier, or an upstream.";
+        text.counts("tidegate_tier_requests_total", help, "tier", &self.request_tiers);
+        let help = "Files of a static tier that are there and could not be read.";
+        text.family("tidegate_static_errors_total", "counter", help);
+        text.sample("", &[], self.file_errors);
         text.gauge("tidegate_requests_active", "Requests that run.", self.requests_active);
         let help = "From a request's head to the last byte of its response, in seconds.";
         text.family("tidegate_request_duration_seconds", "histogram", help);
@@ -81,6 +86,19 @@ impl Snapshot {
         let help = "Whether the upstream can be reached, as far as is known.";
         let reachable = u64::from(self.upstream_problem.is_none());
         text.gauge("tidegate_upstream_reachable", help, reachable);
+        if !self.routed_upstreams.is_empty() {
+            let help = "Whether the upstream of a route can be reached, as far as is known.";
+            text.family("tidegate_route_upstream_reachable", "gauge", help);
+            for upstream in &self.routed_upstreams {
+                let reachable = u64::from(upstream.problem.is_none());
+                text.sample("", &[("upstream", &upstream.url)], reachable);
+            }
+            let help = "Responses of the upstreams of routes.";
+            text.family("tidegate_route_upstream_responses_total", "counter", help);
+            for upstream in &self.routed_upstreams {
+                text.sample("", &[("upstream", &upstream.url)], upstream.responses);
+            }
+        }
         let help = "Requests that the upstream failed, by reason.";
         text.counts("tidegate_upstream_errors_total", help, "reason", &self.upstream_errors);
         let help = "Messages that break HTTP, by who sent them and the part that breaks it.";

@@ -57,11 +57,11 @@ impl OperatorLog {
             }
         }
         let of_requests = shared.cores.iter().flat_map(|core| core.troubles.take());
-        let noted = of_requests.chain(shared.upstream.troubles.take()).collect();
+        let noted = of_requests.chain(shared.upstreams.troubles.take()).collect();
         for line in self.troubles.observe(now, noted) {
             tracing::warn!("{line}");
         }
-        shared.upstream.set_failures(self.troubles.recent(now));
+        shared.upstreams.set_failures(self.troubles.recent(now));
         if let Some([refused]) = self.shortage.due(now, [totals.ends[End::NoFiles]]) {
             tracing::warn!(
                 refused,

@@ -39,6 +39,28 @@ pub struct CertificateStatus {
     pub expires_unix_s: Option<i64>,
 }
 
+/// Where the requests of some paths go.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RouteStatus {
+    /// How the paths begin.
+    pub path: String,
+    /// The directory that is asked first; null if there is none.
+    pub directory: Option<String>,
+    /// The URL of the upstream; null where a directory is asked first.
+    pub upstream: Option<String>,
+}
+
+/// An upstream that routes name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RoutedUpstream {
+    /// Its URL.
+    pub url: String,
+    /// Why it cannot be reached: a clause; null as of `upstream_problem`.
+    pub problem: Option<String>,
+    /// Responses of which it sent the head.
+    pub responses: u64,
+}
+
 /// Everything the gate counted up to a moment.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Snapshot {
@@ -60,8 +82,18 @@ pub struct Snapshot {
     /// Why the upstream cannot be reached: a clause; `/healthz` then answers 503. None where it
     /// can be reached, or where `upstream.check_interval` is 0.
     pub upstream_problem: Option<String>,
-    /// Why the upstream failed requests in the last minute, each cause once.
+    /// Why upstreams failed requests in the last minute, each cause once.
     pub upstream_failures: Vec<UpstreamFailure>,
+    /// Where the requests of some paths go, in the order of the configuration.
+    pub routes: Vec<RouteStatus>,
+    /// The upstreams of routes, each once.
+    pub routed_upstreams: Vec<RoutedUpstream>,
+    /// Requests by what answers them (`static`, `upstream`): each once. Those that the gate
+    /// answers with an error of its own before it asks an upstream are in neither.
+    #[serde(serialize_with = "as_object")]
+    pub request_tiers: Vec<(&'static str, u64)>,
+    /// Files of a static tier that are there and could not be read.
+    pub file_errors: u64,
     /// The certificates that customers get, the default one first; empty while it is one that
     /// the gate made at its start.
     pub certificates: Vec<CertificateStatus>,

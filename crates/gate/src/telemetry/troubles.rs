@@ -1,20 +1,41 @@
-//! What the log and the status page tell of an upstream that fails: each cause at most once a
+//! What the log and the status page tell of an upstream, or a static tier, that fails: each cause at most once a
 //! minute, with the first request that failed. Pure: time is an argument.
 
 use crate::telemetry::labels::UpstreamFault;
 use crate::telemetry::seldom::PERIOD;
 use serde::Serialize;
-use std::fmt::Write as _;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::fmt::{self, Write as _};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tidegate_config::one_sentence;
 
 /// Most causes that are told apart at once; the counters have the others too.
 const CAUSES: usize = 16;
 
+/// What failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// The upstream; with its URL if it is that of a route.
+    Upstream(Option<Arc<str>>),
+    /// A static tier.
+    Static,
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Upstream(None) => f.write_str("the upstream"),
+            Self::Upstream(Some(url)) => write!(f, "the upstream {url}"),
+            Self::Static => f.write_str("the static tier"),
+        }
+    }
+}
+
 /// Failures of one cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
+    /// What failed.
+    pub of: Subject,
     /// The kind of the failure.
     pub fault: UpstreamFault,
     /// What is known beside its kind, in a few words.
@@ -32,20 +53,27 @@ pub struct Troubles(Mutex<Vec<Trouble>>);
 
 impl Troubles {
     /// Notes a failed request, `first` if it is the first of its cause.
-    pub fn note_request(&self, fault: UpstreamFault, why: &str, first: impl FnOnce() -> String) {
+    pub fn note_request(
+        &self,
+        of: Subject,
+        fault: UpstreamFault,
+        why: &str,
+        first: impl FnOnce() -> String,
+    ) {
         let mut troubles = self.lock();
-        let known = |noted: &Trouble| noted.fault == fault && noted.why == why;
+        let known = |noted: &Trouble| noted.fault == fault && noted.why == why && noted.of == of;
         if let Some(at) = troubles.iter().position(known) {
             troubles[at].requests += 1;
         } else if troubles.len() < CAUSES {
             let first = Some(first());
-            troubles.push(Trouble { fault, why: why.to_owned(), requests: 1, first });
+            troubles.push(Trouble { of, fault, why: why.to_owned(), requests: 1, first });
         }
     }
 
-    /// Notes that the gate itself found the upstream unreachable.
-    pub fn note_unreachable(&self, why: String) {
-        let trouble = Trouble { fault: UpstreamFault::Connect, why, requests: 0, first: None };
+    /// Notes that the gate itself found an upstream unreachable.
+    pub fn note_unreachable(&self, of: Subject, why: String) {
+        let fault = UpstreamFault::Connect;
+        let trouble = Trouble { of, fault, why, requests: 0, first: None };
         let mut troubles = self.lock();
         if !troubles.contains(&trouble) && troubles.len() < CAUSES {
             troubles.push(trouble);
@@ -65,6 +93,8 @@ impl Troubles {
 /// A cause of failures in the last minute.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct UpstreamFailure {
+    /// The URL of the upstream if it is that of a route; null for that of `[upstream]`.
+    pub upstream: Option<String>,
     /// The kind of the failure (`connect`, `timeout`, `broken`, `truncated`, `stalled`).
     pub reason: &'static str,
     /// What happened, a clause.
@@ -83,6 +113,7 @@ pub struct TroubleLog(Vec<Cause>);
 
 #[derive(Debug)]
 struct Cause {
+    of: Subject,
     fault: UpstreamFault,
     why: String,
     /// Requests in all, and since the last line.
@@ -107,8 +138,9 @@ impl TroubleLog {
     }
 
     fn add(&mut self, now: Duration, trouble: Trouble) {
-        let Trouble { fault, why, requests, first } = trouble;
-        let known = self.0.iter_mut().find(|known| known.fault == fault && known.why == why);
+        let Trouble { of, fault, why, requests, first } = trouble;
+        let mut known = self.0.iter_mut();
+        let known = known.find(|known| known.fault == fault && known.why == why && known.of == of);
         if let Some(cause) = known {
             cause.requests += requests;
             cause.untold += requests;
@@ -118,6 +150,7 @@ impl TroubleLog {
             cause.last = now;
         } else if self.0.len() < CAUSES {
             self.0.push(Cause {
+                of,
                 fault,
                 why,
                 requests,
@@ -131,16 +164,20 @@ impl TroubleLog {
         }
     }
 
-    /// The causes of the last minute, for the status page.
+    /// The failures of upstreams in the last minute, for the status page.
     pub fn recent(&self, now: Duration) -> Vec<UpstreamFailure> {
-        let failure = |cause: &Cause| UpstreamFailure {
-            reason: cause.fault.name(),
-            cause: cause.text(),
-            requests: cause.requests,
-            first: cause.first.clone(),
-            last_s: now.saturating_sub(cause.last).as_secs_f64(),
+        let failure = |cause: &Cause| {
+            let Subject::Upstream(upstream) = &cause.of else { return None };
+            Some(UpstreamFailure {
+                upstream: upstream.as_deref().map(str::to_owned),
+                reason: cause.fault.name(),
+                cause: cause.text(),
+                requests: cause.requests,
+                first: cause.first.clone(),
+                last_s: now.saturating_sub(cause.last).as_secs_f64(),
+            })
         };
-        self.0.iter().map(failure).collect()
+        self.0.iter().filter_map(failure).collect()
     }
 }
 
@@ -149,7 +186,7 @@ impl Cause {
         if !self.fresh || self.told.is_some_and(|told| now < told + PERIOD) {
             return None;
         }
-        let mut line = format!("the upstream {}", self.text());
+        let mut line = format!("{} {}", self.of, self.text());
         if let Some(first) = &self.first_untold {
             let _ = match (self.untold, self.told) {
                 (1, _) => write!(line, "; 1 request failed: {first}"),
@@ -166,6 +203,7 @@ impl Cause {
 
     fn text(&self) -> String {
         let what = match self.fault {
+            _ if self.of == Subject::Static => "cannot read a file",
             UpstreamFault::Connect => "cannot be reached",
             UpstreamFault::Timeout => "did not respond in time",
             UpstreamFault::Broken => "gave no usable response",
@@ -180,10 +218,12 @@ impl Cause {
 mod tests {
     use super::*;
 
+    const MAIN: Subject = Subject::Upstream(None);
+
     fn noted(fault: UpstreamFault, why: &str, paths: &[&str]) -> Vec<Trouble> {
         let troubles = Troubles::default();
         for path in paths {
-            troubles.note_request(fault, why, || format!("GET {path}"));
+            troubles.note_request(MAIN, fault, why, || format!("GET {path}"));
         }
         troubles.take()
     }
@@ -230,8 +270,29 @@ mod tests {
         );
         assert_eq!(at(2, noted(UpstreamFault::Timeout, "30 s", &["/c"])), [""; 0]);
         let troubles = Troubles::default();
-        (0..3).for_each(|_| troubles.note_unreachable("refused".into()));
+        (0..3).for_each(|_| troubles.note_unreachable(MAIN, "refused".into()));
         assert_eq!(at(3, troubles.take()), ["the upstream cannot be reached: refused"]);
+    }
+
+    #[test]
+    fn upstreams_and_the_static_tier_have_lines_of_their_own() {
+        let (troubles, mut log) = (Troubles::default(), TroubleLog::default());
+        let checkout = Subject::Upstream(Some("http://checkout:80".into()));
+        for of in [MAIN, checkout.clone(), checkout, Subject::Static] {
+            troubles.note_request(of, UpstreamFault::Broken, "x", || "GET /a".into());
+        }
+        assert_eq!(
+            log.observe(Duration::ZERO, troubles.take()),
+            [
+                "the upstream gave no usable response: x; 1 request failed: GET /a",
+                "the upstream http://checkout:80 gave no usable response: x; 2 requests failed, \
+                 first GET /a",
+                "the static tier cannot read a file: x; 1 request failed: GET /a",
+            ]
+        );
+        let upstreams: Vec<_> =
+            log.recent(Duration::ZERO).into_iter().map(|failure| failure.upstream).collect();
+        assert_eq!(upstreams, [None, Some("http://checkout:80".into())]);
     }
 
     #[test]
@@ -242,8 +303,14 @@ mod tests {
         }
         let recent = log.recent(Duration::from_secs(40));
         let (first, cause) = (Some("GET /a".into()), "gave no usable response: x".into());
-        let expected =
-            UpstreamFailure { reason: "broken", cause, requests: 2, first, last_s: 10.0 };
+        let expected = UpstreamFailure {
+            upstream: None,
+            reason: "broken",
+            cause,
+            requests: 2,
+            first,
+            last_s: 10.0,
+        };
         assert_eq!(recent, [expected]);
         // The second one was not told yet.
         assert_eq!(log.observe(Duration::from_secs(60), Vec::new()).len(), 1);
@@ -258,7 +325,7 @@ mod tests {
         for round in 0..100 {
             for number in 0..100 {
                 let why = format!("{round} {number}");
-                troubles.note_request(UpstreamFault::Broken, &why, || "GET /".into());
+                troubles.note_request(MAIN, UpstreamFault::Broken, &why, || "GET /".into());
             }
             lines += log.observe(Duration::from_millis(round), troubles.take()).len();
         }

@@ -1,6 +1,6 @@
 //! Connections to the service behind the gate.
 
-use crate::config::Config;
+use crate::config::{Config, Upstream};
 use crate::error::Error;
 use crate::framing::{Fault, Limits};
 use crate::http::request_body::RequestBody;
@@ -39,19 +39,23 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// The connector for the configured upstream.
+    /// The connector for an upstream of this configuration.
     ///
     /// # Errors
     /// An https upstream without any root to trust it by, or with a host that
     /// no certificate can be for.
-    pub fn new(config: &Config, provider: &Arc<CryptoProvider>) -> Result<Self, Error> {
-        let origin = &config.upstream.url;
+    pub fn new(
+        config: &Config,
+        upstream: &Upstream,
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<Self, Error> {
+        let origin = &upstream.url;
         let tls = match origin.tls {
             false => None,
             true => {
                 let name = ServerName::try_from(origin.host.clone())
                     .map_err(|error| Error::Roots(format!("{}: {error}", origin.host)))?;
-                Some((TlsConnector::from(client_config(config, provider)?), name))
+                Some((TlsConnector::from(client_config(config, upstream, provider)?), name))
             }
         };
         let mut builder = Builder::new();
@@ -62,7 +66,7 @@ impl Connector {
             builder.max_headers(config.limits.head_max_fields);
         }
         let (host, port) = (origin.host.clone(), origin.port);
-        let timeout = config.upstream.connect_timeout;
+        let timeout = upstream.connect_timeout;
         Ok(Self { host, port, tls, timeout, builder, limits })
     }
 
@@ -195,11 +199,12 @@ impl UpstreamConnection {
 
 fn client_config(
     config: &Config,
+    upstream: &Upstream,
     provider: &Arc<CryptoProvider>,
 ) -> Result<Arc<ClientConfig>, Error> {
     let builder = ClientConfig::builder_with_provider(provider.clone());
     let builder = builder.with_safe_default_protocol_versions()?;
-    if config.upstream.insecure {
+    if upstream.insecure {
         let verifier = Arc::new(AnyCertificate(provider.clone()));
         let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
         return Ok(Arc::new(builder.with_no_client_auth()));

@@ -1,62 +1,165 @@
-//! Where requests go: routes lead to upstreams, and an upstream has members, each a server
-//! with a pool of connections. There is one of each: the configuration has one upstream
-//! with one URL.
+//! Where requests go: to a static tier, and to upstreams. An upstream has members, each a server
+//! with a pool of connections; there is one, since its configuration has one URL.
 
+use crate::config::{self, Config, Destination};
 use crate::context::CoreContext;
 use crate::http::forwarding::Forwarding;
+use crate::path::{PathPrefix, for_routes};
+use crate::static_tier::{Disk, FileCache, StaticTier};
 use crate::upstream::connector::Connector;
+use crate::upstream::health::UpstreamHealth;
 use crate::upstream::pool::Pool;
 use http::request::Parts;
+use std::cmp::Reverse;
 use std::rc::Rc;
+use std::sync::Arc;
 
-/// The upstreams of one core, and which requests go to each.
+/// The routes of one core.
 pub struct Routes {
-    /// For all requests.
-    only: Upstream,
+    /// That of `[upstream]` first.
+    upstreams: Vec<Rc<Upstream>>,
+    /// The nearest to a path first.
+    routes: Vec<(PathPrefix, To)>,
+    cache: Rc<FileCache>,
+    disk: Rc<Disk>,
+}
+
+enum To {
+    Tier(StaticTier),
+    /// By its place among the upstreams.
+    Upstream(usize),
+}
+
+/// Where a request goes.
+#[derive(Clone, Copy)]
+pub struct Way<'r> {
+    /// What is asked first, if anything.
+    pub tier: Option<&'r StaticTier>,
+    /// What is asked then.
+    pub upstream: &'r Upstream,
 }
 
 impl Routes {
-    /// The configured routes, with empty pools.
-    pub fn new(context: &CoreContext, connector: Connector) -> Rc<Self> {
-        Rc::new(Self { only: Upstream::new(context, connector) })
+    /// The configured routes, with empty pools. The connectors are those of
+    /// [`Config::upstreams`].
+    pub fn new(context: &CoreContext, connectors: &[Connector]) -> Rc<Self> {
+        let share = context.share_of(context.config.static_tier.cache_bytes);
+        let (cache, disk) = (Rc::new(FileCache::new(share)), Rc::default());
+        Rc::new(Self::with(context, connectors, cache, disk, &[]))
     }
 
-    /// The upstream of a request.
-    pub fn find(&self, _request: &Parts) -> &Upstream {
-        &self.only
+    /// The routes of another configuration. Pools stay where they lead to the same upstream as
+    /// before; the others are retired. Files stay where they have as much memory.
+    pub fn renewed(
+        &self,
+        context: &CoreContext,
+        connectors: &[Connector],
+        former: &Config,
+    ) -> Rc<Self> {
+        let share = context.share_of(context.config.static_tier.cache_bytes);
+        let cache = match self.cache.most() == share {
+            true => self.cache.clone(),
+            false => Rc::new(FileCache::new(share)),
+        };
+        let kept = match context.config.keeps_connections_of(former) {
+            true => &self.upstreams[..],
+            false => &[],
+        };
+        let routes = Self::with(context, connectors, cache, self.disk.clone(), kept);
+        let in_use =
+            |former: &Rc<Upstream>| routes.upstreams.iter().any(|new| Rc::ptr_eq(new, former));
+        self.upstreams.iter().filter(|former| !in_use(former)).for_each(|former| former.retire());
+        Rc::new(routes)
     }
 
-    /// The pools of all members.
-    fn pools(&self) -> impl Iterator<Item = &Rc<Pool>> {
-        self.only.members.iter()
+    fn with(
+        context: &CoreContext,
+        connectors: &[Connector],
+        cache: Rc<FileCache>,
+        disk: Rc<Disk>,
+        kept: &[Rc<Upstream>],
+    ) -> Self {
+        let config = &context.config;
+        let named = config.upstreams();
+        let upstreams = named.iter().zip(connectors).map(|(upstream, connector)| {
+            let health = context.shared.upstreams.of(&upstream.url);
+            let same = |former: &&Rc<Upstream>| {
+                former.config == **upstream && Arc::ptr_eq(&former.health, &health)
+            };
+            let former = kept.iter().find(same);
+            let new =
+                || Rc::new(Upstream::new(context, upstream, connector.clone(), health.clone()));
+            former.cloned().unwrap_or_else(new)
+        });
+        let upstreams = upstreams.collect();
+        let to = |destination: &Destination| match destination {
+            Destination::Directory(directory) => {
+                let interval = config.static_tier.check_interval;
+                To::Tier(StaticTier::new(directory, cache.clone(), disk.clone(), interval))
+            }
+            Destination::Upstream(upstream) => {
+                let place = named.iter().position(|named| named.url == upstream.url);
+                To::Upstream(place.unwrap_or_default())
+            }
+        };
+        let routes = config.routes.iter().map(|route| (route.path.clone(), to(&route.to)));
+        let mut routes: Vec<_> = routes.collect();
+        routes.sort_by_key(|(path, _)| Reverse(path.len()));
+        Self { upstreams, routes, cache, disk }
     }
 
-    /// Retires all pools: see [`Pool::retire`].
-    pub fn retire(&self) {
-        self.pools().for_each(|pool| pool.retire());
+    /// Where a request goes. The nearest route decides; what its directory does not have is for
+    /// the nearest one that leads to an upstream, or for that of `[upstream]`.
+    pub fn find(&self, request: &Parts) -> Way<'_> {
+        let mut way = Way { tier: None, upstream: &self.upstreams[0] };
+        if self.routes.is_empty() {
+            return way;
+        }
+        let path = for_routes(request.uri.path());
+        for (_, to) in self.routes.iter().filter(|(prefix, _)| prefix.begins(&path)) {
+            match to {
+                To::Tier(tier) if way.tier.is_none() => way.tier = Some(tier),
+                To::Tier(_) => {}
+                To::Upstream(place) => {
+                    way.upstream = &self.upstreams[*place];
+                    break;
+                }
+            }
+        }
+        way
     }
 
     /// Frees all pools of stale connections; call it about once a second.
     pub fn sweep(&self) {
-        self.pools().for_each(|pool| pool.sweep());
+        self.upstreams.iter().for_each(|upstream| upstream.choose().sweep());
     }
 }
 
 /// A service behind the gate.
 pub struct Upstream {
+    config: config::Upstream,
     /// The pool of each server.
     members: [Rc<Pool>; 1],
     /// How its requests name the customer.
     pub forwarding: Forwarding,
+    health: Arc<UpstreamHealth>,
+    core: usize,
 }
 
 impl Upstream {
-    fn new(context: &CoreContext, connector: Connector) -> Self {
-        let upstream = &context.config.upstream;
-        let (size, idle) = (upstream.pool_size, upstream.idle_timeout);
+    fn new(
+        context: &CoreContext,
+        config: &config::Upstream,
+        connector: Connector,
+        health: Arc<UpstreamHealth>,
+    ) -> Self {
+        let (size, idle) = (config.pool_size, config.idle_timeout);
         Self {
+            config: config.clone(),
             members: [Pool::new(connector, size, idle, context.counters.clone())],
-            forwarding: Forwarding::of(upstream),
+            forwarding: Forwarding::of(config),
+            health,
+            core: context.core,
         }
     }
 
@@ -64,5 +167,20 @@ impl Upstream {
     pub fn choose(&self) -> &Rc<Pool> {
         let [only] = &self.members;
         only
+    }
+
+    /// Its URL, if it is that of a route.
+    pub fn name(&self) -> Option<&Arc<str>> {
+        self.health.name.as_ref()
+    }
+
+    /// Counts a response.
+    pub fn responded(&self) {
+        self.health.responded(self.core);
+    }
+
+    /// Retires its pools: see [`Pool::retire`].
+    fn retire(&self) {
+        self.members.iter().for_each(|pool| pool.retire());
     }
 }

@@ -18,6 +18,7 @@ mod replays;
 mod resumption;
 mod slow_readers;
 mod smuggling;
+mod static_tier;
 mod supervision;
 mod ticket_keys;
 mod tracing;

@@ -108,7 +108,11 @@ fn the_upstream_of_a_configuration_is_tried_without_starting() {
     let problem = |url: &str, more: &str| {
         let text = format!("[upstream]\nurl = \"{url}\"\nconnect_timeout = \"10s\"\n{more}");
         let config = Config::from_toml(&text, "gate.toml").unwrap_or_else(|m| panic!("{m}"));
-        tidegate_gate::upstream_problem(&config).unwrap()
+        let mut problems = tidegate_gate::upstream_problems(&config).unwrap();
+        problems.pop().map(|(key, _, why)| {
+            assert_eq!(key, "upstream.url");
+            why
+        })
     };
     let (socket, address) = refusing();
     let dead = problem(&format!("http://{address}"), "").unwrap();
