@@ -9,10 +9,12 @@
 
 pub mod alternatives;
 mod capacity;
+mod columns;
 pub mod file;
 pub mod headroom;
 pub mod inputs;
 mod keys;
+pub mod mixed;
 pub mod overload;
 pub mod partition;
 pub mod plan;

@@ -6,14 +6,11 @@
 use csv::StringRecord;
 use serde::Serialize;
 
+use crate::columns::{self, Columns, USE};
 use crate::rising::{Linear, Run, linear_part, megacycles};
 
-/// Most rows of a table.
-const MOST_ROWS: usize = 100_000;
-
-/// The columns that a table can have.
-pub const COLUMNS: [&str; 6] =
-    ["operation", "per_s", "busy_cpus", "utilisation_pct", "cpus", "mhz"];
+/// The columns that a table can have beside those of its use.
+const COLUMNS: [&str; 2] = ["operation", "per_s"];
 
 /// A run of an operation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -60,25 +57,15 @@ impl Table {
     /// # Errors
     /// What is wrong, where, and how to mend it.
     pub fn read(text: &str, names: &[(String, String)]) -> Result<Self, String> {
-        let mut reader = csv::ReaderBuilder::new()
-            .comment(Some(b'#'))
-            .trim(csv::Trim::All)
-            .flexible(false)
-            .from_reader(text.as_bytes());
-        let head = reader.headers().map_err(|error| error.to_string())?.clone();
-        let columns = Columns::of(&head, names)?;
-        let mut rows = Vec::new();
-        for record in reader.records() {
-            let record = record.map_err(|error| format!("{error}; give each row every column"))?;
-            let line = record.position().map_or(0, |position| position.line() as usize);
-            if rows.len() == MOST_ROWS {
-                return Err(format!("line {line}: more than {MOST_ROWS} rows; leave some out"));
-            }
-            rows.push(columns.row(&record, line)?);
-        }
-        if rows.is_empty() {
+        let (head, records) = columns::records(text)?;
+        let columns = Columns::of(&head, names, &[&COLUMNS[..], &USE[..]].concat())?;
+        COLUMNS.iter().try_for_each(|column| columns.must_have(column))?;
+        columns.must_have_use()?;
+        if records.is_empty() {
             return Err("has no rows; add a line for each run".to_owned());
         }
+        let rows = records.iter().map(|(line, record)| row(&columns, record, *line));
+        let rows = rows.collect::<Result<Vec<_>, _>>()?;
         let mut operations: Vec<&str> = Vec::new();
         for row in &rows {
             if !operations.contains(&row.operation.as_str()) {
@@ -88,6 +75,17 @@ impl Table {
         let costs = operations.into_iter().map(|operation| cost(operation, &rows)).collect();
         Ok(Self { costs, rows })
     }
+}
+
+fn row(columns: &Columns, record: &StringRecord, line: usize) -> Result<Measured, String> {
+    let (busy_cpus, mhz) = columns.busy(record, line)?;
+    Ok(Measured {
+        line,
+        operation: columns.text(record, "operation").to_owned(),
+        per_s: columns.number(record, line, "per_s")?,
+        busy_cpus,
+        megacycles: mhz.map(|mhz| megacycles(busy_cpus, 1.0, mhz)),
+    })
 }
 
 /// What an operation costs by its rows.
@@ -101,81 +99,6 @@ fn cost(operation: &str, rows: &[Measured]) -> Cost {
         runs: runs.len(),
         linear: linear_part(&runs),
         mhz: speed.filter(|mhz| mhz.is_finite()),
-    }
-}
-
-/// Where a table has what.
-struct Columns([Option<usize>; COLUMNS.len()]);
-
-impl Columns {
-    fn of(head: &StringRecord, names: &[(String, String)]) -> Result<Self, String> {
-        if let Some((column, _)) = names.iter().find(|(it, _)| !COLUMNS.contains(&it.as_str())) {
-            return Err(format!("{column} is no column; use {}", COLUMNS.join(", ")));
-        }
-        let has = || head.iter().collect::<Vec<_>>().join(", ");
-        let place = |column: &str| {
-            let given = names.iter().find(|(it, _)| it == column).map(|(_, name)| name.as_str());
-            let at = head.iter().position(|it| it == given.unwrap_or(column));
-            match (given, at) {
-                (Some(name), None) => Err(format!("has no column {name}; it has {}", has())),
-                (_, at) => Ok(at),
-            }
-        };
-        let mut places = [None; COLUMNS.len()];
-        for (at, column) in places.iter_mut().zip(COLUMNS) {
-            *at = place(column)?;
-        }
-        let columns = Self(places);
-        for column in ["operation", "per_s"] {
-            if columns.place(column).is_none() {
-                return Err(format!(
-                    "has no column {column}; it has {}: name the one that is, as in --columns {column}=NAME",
-                    has()
-                ));
-            }
-        }
-        let by_share =
-            columns.place("utilisation_pct").is_some() && columns.place("cpus").is_some();
-        match columns.place("busy_cpus").is_some() || by_share {
-            true => Ok(columns),
-            false => Err(format!(
-                "does not say what the processors did: it needs busy_cpus, or utilisation_pct and cpus; it has {}",
-                has()
-            )),
-        }
-    }
-
-    fn place(&self, column: &str) -> Option<usize> {
-        COLUMNS.iter().position(|it| *it == column).and_then(|at| self.0[at])
-    }
-
-    fn text<'r>(&self, record: &'r StringRecord, column: &str) -> &'r str {
-        self.place(column).and_then(|at| record.get(at)).unwrap_or_default()
-    }
-
-    fn row(&self, record: &StringRecord, line: usize) -> Result<Measured, String> {
-        let number = |column: &str| match self.text(record, column) {
-            "" => Ok(None),
-            text => match text.parse::<f64>().ok().filter(|it| it.is_finite() && *it >= 0.0) {
-                Some(number) => Ok(Some(number)),
-                None => {
-                    Err(format!("line {line}: {column} = {text:?}: must be a number of at least 0"))
-                }
-            },
-        };
-        let (cpus, mhz) = (number("cpus")?, number("mhz")?);
-        let share = number("utilisation_pct")?.map(|percent| percent / 100.0);
-        let busy = number("busy_cpus")?.or_else(|| Some(share? * cpus?));
-        let busy_cpus = busy.ok_or_else(|| {
-            format!("line {line}: does not say what the processors did; leave the row out")
-        })?;
-        Ok(Measured {
-            line,
-            operation: self.text(record, "operation").to_owned(),
-            per_s: number("per_s")?,
-            busy_cpus,
-            megacycles: mhz.map(|mhz| megacycles(busy_cpus, 1.0, mhz)),
-        })
     }
 }
 

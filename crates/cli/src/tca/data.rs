@@ -1,12 +1,15 @@
 //! `tidegate tca --data`: what operations cost by a table of runs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use serde::Serialize;
+use tidegate_plan::mixed::table::MixedTable;
 use tidegate_plan::table::{Cost, Measured, Table as Measurements};
 use tidegate_report::number::{number, or_none, time};
 use tidegate_report::{HeadAndCell, Table};
 
+use super::mixed;
 use crate::exit::{Outcome, bad_input};
 use crate::stdout::print;
 
@@ -15,9 +18,10 @@ const LARGEST: u64 = 64 << 20;
 
 /// Flags of a table.
 #[derive(clap::Args)]
-pub struct Args {
-    /// Table of measurements as CSV: operation, per_s, and busy_cpus or utilisation_pct and cpus;
-    /// with mhz also megacycles
+pub struct DataArgs {
+    /// Table of measurements as CSV. Each row is a run of one operation: operation, per_s, and
+    /// busy_cpus or utilisation_pct and cpus; with mhz also megacycles. Or of several that come
+    /// together: a column per_s:NAME, or count:NAME with duration_s, for each
     #[arg(long, value_name = "FILE")]
     data: PathBuf,
     /// Columns that have other names in the table, such as per_s=requests_s,operation=page
@@ -35,16 +39,26 @@ fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 /// Prints what the operations of a table cost.
-pub fn run(args: Args) -> anyhow::Result<Outcome> {
+pub fn run(args: DataArgs) -> anyhow::Result<Outcome> {
     let file = args.data.display();
     let text = tidegate_config::read_text(&args.data, LARGEST)
         .map_err(|error| bad_input(format!("--data {file}: {error}")))?;
-    let table = Measurements::read(&text, &args.columns)
-        .map_err(|why| bad_input(format!("--data {file}: {why}")))?;
+    let wrong = |why: String| bad_input(format!("--data {file}: {why}"));
+    if MixedTable::is_one(&text, &args.columns) {
+        let table = MixedTable::read(&text, &args.columns).map_err(wrong)?;
+        print(mixed::words(&table))?;
+        return written(&table, args.json.as_deref());
+    }
+    let table = Measurements::read(&text, &args.columns).map_err(wrong)?;
     print(words(&table))?;
-    if let Some(json) = &args.json {
-        let text = serde_json::to_string_pretty(&table)? + "\n";
-        std::fs::write(json, text).with_context(|| format!("cannot write {}", json.display()))?;
+    written(&table, args.json.as_deref())
+}
+
+/// Writes a result as JSON, where there is a file for it.
+fn written(result: &impl Serialize, file: Option<&Path>) -> anyhow::Result<Outcome> {
+    if let Some(file) = file {
+        let text = serde_json::to_string_pretty(result)? + "\n";
+        std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
     }
     Ok(Outcome::Done)
 }

@@ -1,6 +1,7 @@
 //! `tidegate tca`: what an operation costs.
 
 mod data;
+mod mixed;
 
 use crate::exit::Outcome;
 
@@ -8,7 +9,7 @@ use crate::exit::Outcome;
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    data: data::Args,
+    data: data::DataArgs,
 }
 
 /// Computes costs from a table.

@@ -102,6 +102,37 @@ fn costs_of_operations_come_from_a_table_with_its_own_names() {
     );
 }
 
+#[test]
+fn costs_of_operations_that_come_together_are_told_apart_where_the_runs_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let [table, json] = ["runs.csv", "costs.json"].map(|name| folder.path().join(name));
+    // 10 ms and 40 ms beside 0.1 busy CPUs; two Images with each Home cost 1 ms each.
+    let rows = "per_s:Home,per_s:Pay,per_s:Image,busy_cpus,mhz\n10,1,20,0.26,400\n5,5,10,0.36,400\n\
+                20,3,40,0.46,400\n1,9,2,0.472,400\n";
+    std::fs::write(&table, rows).unwrap();
+    let (table, json) = (table.to_str().unwrap(), json.to_str().unwrap());
+    let output = tidegate(&["tca", "--data", table, "--json", json]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    for expected in [
+        "by least squares over 4 runs",
+        "40.0 ms",
+        "Without any of them 0.1 CPUs are busy",
+        "do not tell Home, Image apart",
+        "Home + 2 Image, costs 12.0 ms",
+        "megacycles of one",
+    ] {
+        assert!(text.contains(expected), "{expected} is missing in\n{text}");
+    }
+    let costs: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    assert!((costs["operations"][1]["cost"]["value"].as_f64().unwrap() - 0.04).abs() < 1e-9);
+    assert_eq!(costs["groups"][0]["members"][1]["count"], 2.0);
+    std::fs::write(table, "per_s:Home,busy_cpus\n1,2\n").unwrap();
+    let output = tidegate(&["tca", "--data", table]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && errors.contains("add 2 at other mixes"), "{errors}");
+}
+
 #[tokio::test]
 async fn sliders_plan_anew_and_the_link_keeps_what_was_asked() {
     if no_browser_here() {
