@@ -23,6 +23,18 @@ impl Estimate {
         Some(Self { value, error: deviation / count.sqrt(), freedom: count - 1.0 })
     }
 
+    /// The same of `count` values by their sum and the sum of their squares. `None` as
+    /// [`Estimate::of_mean`].
+    pub fn of_sums(count: u64, sum: f64, squares: f64) -> Option<Self> {
+        if count < 2 || !sum.is_finite() || !squares.is_finite() {
+            return None;
+        }
+        let count = count as f64;
+        let value = sum / count;
+        let variance = ((squares - sum * value) / (count - 1.0)).max(0.0);
+        Some(Self { value, error: (variance / count).sqrt(), freedom: count - 1.0 })
+    }
+
     /// The interval that covers the true figure with probability `confidence`
     /// (above 0, below 1), by Student's t.
     pub fn interval(&self, confidence: f64) -> (f64, f64) {
@@ -147,6 +159,17 @@ mod tests {
 
     fn close(actual: f64, expected: f64) {
         assert!((actual - expected).abs() < 1e-3 * expected.abs().max(1e-9), "{actual} {expected}");
+    }
+
+    #[test]
+    fn sums_give_the_mean_of_their_values() {
+        let (values, sums) = (Estimate::of_mean(&[1.0, 2.0, 6.0]), Estimate::of_sums(3, 9.0, 41.0));
+        let (values, sums) = (values.unwrap(), sums.unwrap());
+        close(sums.value, 3.0);
+        close(sums.error, values.error);
+        assert_eq!((sums.freedom, Estimate::of_sums(1, 1.0, 1.0)), (2.0, None));
+        // Rounding makes no variance negative.
+        assert_eq!(Estimate::of_sums(3, 0.3, 0.03 - 1e-18).unwrap().error, 0.0);
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub use expected::{Check, Expected, Find, Rule};
 pub use field::{FieldRule, TextPart};
 pub use host::Host;
 pub use impatience::Impatience;
-pub use length::{DrawnSession, SessionLength};
+pub use length::{DrawnSession, PageVisits, SessionLength};
 pub use navigation::{Navigation, ScriptStep};
 pub use one_page::{HeaderField, PageRequest};
 pub use page::{Body, BodySource, Method, Page, Source};
@@ -171,6 +171,17 @@ impl Scenario {
     /// Mean duration of an undisturbed session by its think times alone, unscaled.
     pub fn session_duration(&self) -> Duration {
         self.sessions().mean_think
+    }
+
+    /// How often an undisturbed session requests each page, classes weighted as in
+    /// [`Scenario::session_length`].
+    pub fn page_visits(&self) -> &PageVisits {
+        &self.sessions().visits
+    }
+
+    /// The same of each class, by its index.
+    pub fn class_visits(&self) -> &[PageVisits] {
+        &self.sessions().class_visits
     }
 
     /// The numbers of requests of some thousand simulated sessions, in ascending order.
