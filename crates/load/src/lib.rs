@@ -13,6 +13,7 @@
 //! | `har` | the recordings of browsers |
 //! | `client` | connections: TCP, TLS with tickets, HTTP/1.1 and HTTP/2 |
 //! | [`feeder`] | files of values for sessions |
+//! | [`access_log`] | the requests of web servers' access logs |
 //! | [`arrivals`] | when sessions begin |
 //! | [`scenario`] | what customers do: pages, transitions, think times, patience |
 //! | [`import`] | a scenario from a browser's recording |
@@ -39,6 +40,7 @@
 //! # Ok::<(), tidegate_load::Error>(())
 //! ```
 
+pub mod access_log;
 pub mod arrivals;
 mod client;
 pub mod compare;

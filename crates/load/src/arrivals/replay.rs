@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use jiff::fmt::strtime;
 
+use crate::access_log;
 use crate::file_mistake::FileMistake;
 use crate::har::{self, Har, Start};
 
@@ -169,8 +169,7 @@ fn from_access_log(text: impl Read) -> Result<Vec<f64>, Vec<FileMistake>> {
 fn bracketed_time(line: &str) -> Option<f64> {
     let (_, behind) = line.split_once('[')?;
     let (time, _) = behind.split_once(']')?;
-    let at = strtime::parse("%d/%b/%Y:%H:%M:%S %z", time).ok()?.to_timestamp().ok()?;
-    Some(at.as_second() as f64)
+    access_log::time::common(time)
 }
 
 fn from_har(text: impl Read) -> Result<Vec<f64>, Vec<FileMistake>> {
