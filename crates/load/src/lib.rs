@@ -17,6 +17,7 @@
 //! | [`arrivals`] | when sessions begin |
 //! | [`scenario`] | what customers do: pages, transitions, think times, patience |
 //! | [`import`] | a scenario from a browser's recording |
+//! | [`observed`] | what the customers of an access log did |
 //! | `plan` | one run: scenario, target, durations, resources |
 //! | [`result`] | the data of a result |
 //! | `output` | a result as text and as metrics |
@@ -53,6 +54,7 @@ mod har;
 mod html;
 pub mod import;
 mod merge;
+pub mod observed;
 pub mod outcome;
 mod output;
 mod plan;

@@ -1,4 +1,4 @@
-//! Values that scenario files and flags name by a word.
+//! Values that scenario files and flags name by a word, and words with their number.
 
 /// States the words of an enum's values.
 macro_rules! words {
@@ -16,3 +16,8 @@ macro_rules! words {
     };
 }
 pub(crate) use words;
+
+/// `1 request`, `2 requests`.
+pub(crate) fn counted(count: u64, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}

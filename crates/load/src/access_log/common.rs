@@ -3,7 +3,8 @@
 //!
 //! `10.0.0.7 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 2326 "https://a/" "Mozilla/5.0"`
 
-use super::{Entry, Request, SessionField, cookie, time};
+use super::reading::{SessionField, cookie};
+use super::{Entry, Request, time};
 
 /// Most fields of a line that are looked at.
 const MOST: usize = 64;

@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 
-use super::{Entry, Keys, Request, SessionField, cookie, time};
+use super::reading::{Keys, SessionField, cookie};
+use super::{Entry, Request, time};
 
 /// Where times usually are; the begin of a request before the time of its line.
 const TIME: &[&str] = &[

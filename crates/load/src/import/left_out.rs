@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::word::counted;
+
 /// Most malformed entries that are told one by one, and most origins that are named.
 const TOLD: usize = 10;
 
@@ -94,16 +96,14 @@ impl LeftOut {
             let named: Vec<_> =
                 named.iter().take(TOLD).map(|(name, count)| format!("{name} {count}")).collect();
             let named = named.join(", ");
-            notes.push(format!("left out: {} to other origins ({named}{more})", requests(others)));
+            notes.push(format!(
+                "left out: {} to other origins ({named}{more})",
+                counted(others, "request")
+            ));
         }
         for (reason, count) in &self.counts {
-            notes.push(format!("left out: {} {}", requests(*count), reason.text()));
+            notes.push(format!("left out: {} {}", counted(*count, "request"), reason.text()));
         }
         notes
     }
-}
-
-/// `1 request`, `2 requests`.
-fn requests(count: u64) -> String {
-    format!("{count} request{}", if count == 1 { "" } else { "s" })
 }
