@@ -11,6 +11,7 @@ mod load;
 mod peers;
 mod plan;
 mod services;
+mod shop;
 mod sim;
 mod study;
 mod terminal;

@@ -12,6 +12,8 @@ pub mod products;
 pub mod queue;
 pub mod sessions;
 pub mod stock;
+#[cfg(test)]
+mod tests;
 
 /// Products on one page of a list.
 pub const PAGE: i64 = 12;

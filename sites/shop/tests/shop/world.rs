@@ -82,6 +82,8 @@ impl World {
                 ca: None,
                 public_url: format!("http://{shop}"),
             }),
+            // What is kept is that of a core.
+            cores: Some(vec![core; if build == Build::Baseline { 2 } else { 1 }]),
             ..options(folder.path())
         };
         let running = tidegate_card::start(&card).expect("the processor starts");

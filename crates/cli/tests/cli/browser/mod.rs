@@ -3,3 +3,4 @@
 mod auction;
 mod brokerage;
 mod brokerage_pages;
+mod shop;

@@ -316,6 +316,15 @@ pub fn auction(folder: &Path) -> Running {
     ])
 }
 
+/// A small shop in `folder` with a card processor, with more arguments.
+pub fn shop(folder: &Path, more: &[&str]) -> Running {
+    let data = folder.display().to_string();
+    let fixed = ["site", "shop", "--data", &data, "--card-listen", "127.0.0.1:0"];
+    let listen = if more.contains(&"--listen") { &[][..] } else { &["--listen", "127.0.0.1:0"] };
+    let quiet = ["--password-cost", "light", "--log", "warn"];
+    Running::tidegate(&[&fixed[..], listen, &quiet, more].concat())
+}
+
 /// A gate before `upstream`, with more arguments.
 pub fn gate(upstream: &str, more: &[&str]) -> Running {
     let mut args = vec![
