@@ -1,12 +1,13 @@
 //! The shop as a process: what it starts, the scenarios that ship for it, killed at any time.
 
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
 use tidegate_sitekit::database::{Database, Location};
 
-use crate::common::{Running, Text, curl, shop, tidegate};
+use crate::common::{Running, Text, curl, shop, tidegate, wait_until};
 
 /// Numbers that queries give.
 fn numbers<const N: usize>(folder: &Path, queries: [&'static str; N]) -> [i64; N] {
@@ -113,21 +114,21 @@ fn a_shop_that_is_killed_at_any_time_sells_every_piece_once() {
     runtime.block_on(database.run("UPDATE products SET restock = 0", &[])).unwrap();
     let [goods] = numbers(folder.path(), [GOODS]);
     for kill in 0..4 {
-        std::thread::scope(|scope| {
-            let target = format!("http://{listen}");
-            let buyers = scope.spawn(move || {
-                let load = ["load", "shop-buyers", "--target", &target, "--plain"];
-                let times = ["--warm-up", "0", "--duration", "4", "--time-scale", "0.001"];
-                tidegate(&[&load[..], &times, &["--rate", "40"]].concat());
-            });
-            let before = numbers(folder.path(), ["SELECT COUNT(*) FROM orders"]);
-            crate::common::wait_until("there are orders", || {
-                numbers(folder.path(), ["SELECT COUNT(*) FROM orders"]) > before
-            });
-            std::thread::sleep(Duration::from_millis(13 * kill));
-            site.kill();
-            buyers.join().unwrap();
-        });
+        // They come for as long as there is a shop.
+        let target = format!("http://{listen}");
+        let args = ["load", "shop-buyers", "--target", &target, "--plain", "--rate", "40"];
+        let times = ["--warm-up", "0", "--duration", "600", "--time-scale", "0.001"];
+        let patience = ["--patience-scale", "1000"];
+        let mut buyers = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+        buyers.args(args).args(times).args(patience).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut buyers = buyers.spawn().unwrap();
+        let orders = || numbers(folder.path(), ["SELECT COUNT(*) FROM orders"]);
+        let before = orders();
+        wait_until("there are orders", || orders() > before);
+        std::thread::sleep(Duration::from_millis(13 * kill));
+        site.kill();
+        buyers.kill().unwrap();
+        buyers.wait().unwrap();
         site = start();
     }
     let [now, forms, orders, lost, negative] = numbers(

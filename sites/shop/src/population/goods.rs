@@ -56,9 +56,12 @@ impl Goods {
         let name = format!("{} {thing} {}", random.pick(&QUALITIES), random.between(1, 99) * 10);
         // 3.99 to 199.99, more of the cheap ones.
         let dollars = random.between(4, 200).min(random.between(4, 200));
-        let sentences: Vec<String> = (0..random.between(4, 7))
-            .map(|_| random.pick(&SENTENCES).replace("{}", thing))
-            .collect();
+        // No two of them alike: every fifth of twelve reaches all.
+        let from = usize::try_from(random.between(0, 11)).expect("not negative");
+        let number = usize::try_from(random.between(4, 7)).expect("not negative");
+        let sentence = |at: usize| SENTENCES[(from + 5 * at) % SENTENCES.len()];
+        let sentences: Vec<String> =
+            (0..number).map(|at| sentence(at).replace("{}", thing)).collect();
         let reviews = (0..random.between(0, 8))
             .map(|_| Review {
                 stars: random.between(2, 5).max(random.between(1, 5)),
