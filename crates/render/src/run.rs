@@ -1,0 +1,341 @@
+//! A run: request all pages, then write all files.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read as _;
+
+use url::Url;
+
+use crate::crawl::{Crawl, Seen, Watch};
+use crate::error::{Error, Result};
+use crate::fetch::{Client, Reply};
+use crate::key::Key;
+use crate::layout::Layout;
+use crate::media::Kind;
+use crate::options::Options;
+use crate::outcome::{Entry, Outcome, Why};
+use crate::robots::{self, Robots};
+use crate::sitemap::Sitemap;
+use crate::store::Store;
+use crate::summary::{Summary, VariantFiles};
+use crate::tree::Tree;
+
+/// Most sitemaps that are read.
+const SITEMAPS: usize = 1000;
+/// Largest sitemap, in bytes.
+///
+/// Source: sitemaps.org, protocol 0.9.
+const LARGEST_SITEMAP: usize = 50 << 20;
+
+/// Renders a site into its folder. Each page that was there before is served until all are
+/// written.
+///
+/// # Errors
+/// The folder is as it was.
+pub async fn render<W: Watch>(options: &Options, watch: &mut W) -> Result<Summary> {
+    let site = options.site()?;
+    let client = Client::new(options, &site)?;
+    // What is exchanged is the folder, not a link to it.
+    let out = fs::canonicalize(&options.out).unwrap_or_else(|_| options.out.clone());
+    let mut store = Store::open(&out)?;
+    store.begin(site.as_str(), options.vary.as_ref())?;
+    let known = store.known_files()?;
+    let mut tree = Tree::begin(&out, store.next(), &known)?;
+    let resumed = store.resumed() as u64;
+    let robots = match options.ignore_robots {
+        true => Robots::default(),
+        false => robots(&client, &site).await?,
+    };
+    let roots = roots(options, &client, &site).await?;
+    let mut crawl = Crawl::new(options, client, &site, robots, &mut store, watch);
+    let mut seen = vec![crawl.pass(None, roots.iter().cloned(), &|_| false).await?];
+    for value in options.vary.iter().flat_map(|it| &it.values) {
+        let plain = &seen[0];
+        let is_page = |key: &&Key| matches!(&plain.outcomes[*key], Outcome::Body(body) if body.kind == Kind::Page);
+        let pages = plain.outcomes.keys().filter(is_page).cloned();
+        let all: Vec<Key> = roots.iter().cloned().chain(pages).collect();
+        // Files other than pages are the same for all.
+        let is_file = |key: &Key| {
+            matches!(plain.outcomes.get(key),
+                Some(Outcome::Body(body)) if body.kind != Kind::Page)
+        };
+        let variant = crawl.pass(Some(value.as_str()), all, &is_file).await?;
+        seen.push(variant);
+    }
+    let answers = crawl.answers as u64;
+    let entries = entries(&seen);
+    let cookie = options.vary.as_ref().map(|it| it.cookie.as_str());
+    let layout_seen = seen.as_mut_slice();
+    let layout = Layout::of(&site, layout_seen, cookie);
+    if !(0..=options.vary.as_ref().map_or(0, |it| it.values.len()))
+        .any(|variant| layout.pages(variant).next().is_some())
+    {
+        return Err(nothing(&entries, &site));
+    }
+    let variants = write(options, &store, &layout, &mut tree)?;
+    let mut summary = layout.summary();
+    summary.site = site.to_string();
+    (summary.answers, summary.resumed, summary.variants) = (answers, resumed, variants);
+    (summary.new, summary.changed, summary.unchanged) = (tree.new, tree.changed, tree.unchanged);
+    summary.bytes = tree.bytes;
+    store.prepare(site.as_str(), options.vary.as_ref(), entries, &tree.files)?;
+    summary.removed = tree.show(&known)?;
+    store.finish()?;
+    Ok(summary)
+}
+
+/// Puts all files in their places. Returns how many each variant has of its own.
+fn write(
+    options: &Options,
+    store: &Store,
+    layout: &Layout<'_>,
+    tree: &mut Tree,
+) -> Result<Vec<VariantFiles>> {
+    let mut hashes: BTreeMap<String, String> = BTreeMap::new();
+    for (key, body, name) in layout.pages(0) {
+        let bytes = layout.written(0, key, body, store.body(body)?);
+        if options.vary.is_some() {
+            hashes.insert(name.file.clone(), crate::hash::of(&bytes));
+        }
+        tree.put(&name.file, &bytes)?;
+    }
+    let mut variants = Vec::new();
+    for (at, value) in options.vary.iter().flat_map(|it| &it.values).enumerate() {
+        let vary = options.vary.as_ref().expect("it has the value");
+        let folder = vary.folder(value);
+        tree.folder(&folder)?;
+        let mut files = 0;
+        for (key, body, name) in layout.pages(at + 1) {
+            let bytes = layout.written(at + 1, key, body, store.body(body)?);
+            if hashes.get(&name.file).is_some_and(|it| *it == crate::hash::of(&bytes)) {
+                continue;
+            }
+            tree.put(&format!("{folder}/{}", name.file), &bytes)?;
+            files += 1;
+        }
+        variants.push(VariantFiles { value: value.clone(), files });
+    }
+    Ok(variants)
+}
+
+/// What is recorded: what the site was asked.
+fn entries(seen: &[Seen]) -> Vec<Entry> {
+    let is_asked = |outcome: &Outcome| {
+        !matches!(
+            outcome,
+            Outcome::Skipped(Why::OutOfScope | Why::Robots | Why::Depth | Why::MaxPages)
+        )
+    };
+    let mut entries = Vec::new();
+    for seen in seen {
+        for (key, outcome) in seen.outcomes.iter().filter(|it| is_asked(it.1)) {
+            entries.push(Entry {
+                key: key.clone(),
+                variant: seen.variant.clone(),
+                depth: 0,
+                outcome: outcome.clone(),
+            });
+        }
+    }
+    entries
+}
+
+fn nothing(entries: &[Entry], site: &Url) -> Error {
+    let example = entries.iter().find_map(|entry| match &entry.outcome {
+        Outcome::Skipped(why) => Some(format!("{}: {why}", entry.key)),
+        _ => None,
+    });
+    Error::Site(format!(
+        "no page of {site} can be rendered ({}); the pages that are there were not touched",
+        example.unwrap_or_else(|| "none is in scope".to_owned())
+    ))
+}
+
+/// The rules of the site for robots.
+async fn robots(client: &Client, site: &Url) -> Result<Robots> {
+    let mut url = site.clone();
+    url.set_path("/robots.txt");
+    let answer = client.send(&url, None, None, robots::LARGEST).await;
+    match answer {
+        Ok(it) if it.status.is_success() => Ok(Robots::parse(&String::from_utf8_lossy(&it.body))),
+        // Source: RFC 9309, sections 2.3.1.3 and 2.3.1.4.
+        Ok(it) if it.status.is_server_error() => Ok(Robots::nothing()),
+        Ok(_) => Ok(Robots::default()),
+        Err(why) if why.too_long => Ok(Robots::nothing()),
+        Err(why) => Err(Error::Site(format!("{url}: {why}"))),
+    }
+}
+
+/// The pages to begin with, with those of sitemaps.
+async fn roots(options: &Options, client: &Client, site: &Url) -> Result<Vec<Key>> {
+    let mut keys: Vec<Key> = options.roots.iter().map(Key::of).collect();
+    let mut sitemaps = options.sitemaps.clone();
+    let mut read = 0;
+    while let Some(url) = sitemaps.pop() {
+        read += 1;
+        let answered = client
+            .send(&url, None, None, LARGEST_SITEMAP)
+            .await
+            .map_err(|why| Error::Site(format!("--sitemap {url}: {why}")))?;
+        if !answered.status.is_success() {
+            return Err(Error::Site(format!("--sitemap {url}: status {}", answered.status)));
+        }
+        let text = match answered.body.starts_with(&[0x1f, 0x8b]) {
+            true => expanded(&answered.body)
+                .map_err(|error| Error::Site(format!("--sitemap {url}: {error}")))?,
+            false => String::from_utf8_lossy(&answered.body).into_owned(),
+        };
+        let sitemap = Sitemap::read(&text, options.max_pages.saturating_mul(2));
+        let urls = sitemap.urls.iter().filter_map(|it| site.join(it).ok());
+        let own = urls.filter(|it| it.origin() == site.origin());
+        match sitemap.is_index {
+            true if read < SITEMAPS => {
+                sitemaps.extend(own.take(SITEMAPS.saturating_sub(read + sitemaps.len())));
+            }
+            true => {}
+            false => {
+                let before = keys.len();
+                keys.extend(own.map(|it| Key::of(&it)).filter(|it| options.scope.has(it.as_str())));
+                if keys.len() == before && options.roots.is_empty() {
+                    return Err(Error::Site(format!(
+                        "--sitemap {url}: names no page of {site} in scope; its URLs must begin with that"
+                    )));
+                }
+            }
+        }
+    }
+    Ok(keys)
+}
+
+/// The text of a compressed sitemap, within the limit of one that is not.
+fn expanded(bytes: &[u8]) -> std::io::Result<String> {
+    let mut text = Vec::new();
+    let decoder = flate2::read::MultiGzDecoder::new(bytes);
+    decoder.take(LARGEST_SITEMAP as u64).read_to_end(&mut text)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// A rendered page that differs from the live one.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Difference {
+    /// The page.
+    pub page: String,
+    /// The value of the cookie.
+    pub variant: Option<String>,
+    /// How it differs.
+    pub why: String,
+}
+
+/// What a check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Checked {
+    /// Pages and files that were compared.
+    pub compared: u64,
+    /// Those that differ.
+    pub differences: Vec<Difference>,
+}
+
+/// Compares the pages of a folder with the live ones: each is requested anew, its links are
+/// rewritten as they were, and the result is compared byte for byte.
+///
+/// # Errors
+/// There is nothing to compare, or a file cannot be read.
+pub async fn check<W: Watch>(options: &Options, watch: &mut W) -> Result<Checked> {
+    let site = options.site()?;
+    let client = Client::new(options, &site)?;
+    let out = fs::canonicalize(&options.out).unwrap_or_else(|_| options.out.clone());
+    let store = Store::open(&out)?;
+    if store.last.site != site.as_str() || store.last.vary != options.vary {
+        return Err(Error::Operator(format!(
+            "--out {}: was not rendered from {site} with the same --vary; render it first",
+            options.out.display()
+        )));
+    }
+    let robots = match options.ignore_robots {
+        true => Robots::default(),
+        false => robots(&client, &site).await?,
+    };
+    let own = std::time::Duration::from_secs_f64(1.0 / options.rate);
+    let between = own.max(robots.delay.unwrap_or_default());
+    let mut seen = seen_of(&store.last.entries, options);
+    let count: usize = seen.iter().map(|it| it.outcomes.len()).sum();
+    let cookie = options.vary.as_ref().map(|it| it.cookie.as_str());
+    let layout = Layout::of(&site, &mut seen, cookie);
+    let mut checked = Checked::default();
+    let mut pace = tokio::time::interval(between);
+    pace.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    for variant in 0..=options.vary.as_ref().map_or(0, |it| it.values.len()) {
+        let value = variant
+            .checked_sub(1)
+            .and_then(|at| options.vary.as_ref().map(|it| it.values[at].clone()));
+        for (key, body, name) in layout.pages(variant) {
+            if watch.is_stopped() {
+                return Err(Error::Stopped(checked.compared as usize));
+            }
+            pace.tick().await;
+            checked.compared += 1;
+            watch.progress(checked.compared as usize, count - checked.compared as usize);
+            let own = value
+                .as_ref()
+                .zip(options.vary.as_ref())
+                .map(|(value, vary)| out.join(vary.folder(value)).join(&name.file));
+            let path = own.filter(|it| it.exists()).unwrap_or_else(|| out.join(&name.file));
+            let there = fs::read(&path).ok();
+            let why = match client.get(key, value.as_deref(), None).await {
+                Reply::Body(live, bytes) if live.kind == body.kind => {
+                    let live = layout.written(variant, key, &live, bytes.into());
+                    match there {
+                        None => Some("its file is missing".to_owned()),
+                        Some(there) if there == live => None,
+                        Some(_) => {
+                            pace.tick().await;
+                            Some(match client.get(key, value.as_deref(), None).await {
+                                Reply::Body(again, bytes)
+                                    if layout.written(
+                                        variant,
+                                        key,
+                                        &again,
+                                        bytes.clone().into(),
+                                    ) == live =>
+                                {
+                                    "changed since it was rendered".to_owned()
+                                }
+                                _ => "differs from request to request".to_owned(),
+                            })
+                        }
+                    }
+                }
+                Reply::Body(live, _) => Some(format!("is now {}", live.content_type)),
+                Reply::Moved { to, .. } => Some(format!("redirects to {to}")),
+                Reply::Later(status, _) => Some(format!("the site is busy (status {status})")),
+                Reply::Skipped(why) => Some(why.to_string()),
+                Reply::Unchanged => None,
+            };
+            checked.differences.extend(why.map(|why| Difference {
+                page: key.to_string(),
+                variant: value.clone(),
+                why,
+            }));
+        }
+    }
+    if checked.compared == 0 {
+        return Err(Error::Operator(format!(
+            "--out {}: nothing is rendered there yet; run the command without --check first",
+            options.out.display()
+        )));
+    }
+    Ok(checked)
+}
+
+/// The pages of a record, by variant.
+fn seen_of(entries: &[Entry], options: &Options) -> Vec<Seen> {
+    let values = options.vary.iter().flat_map(|it| &it.values).cloned().map(Some);
+    let variants = std::iter::once(None).chain(values);
+    variants
+        .map(|variant| {
+            let own = entries.iter().filter(|it| it.variant == variant);
+            let outcomes = own.map(|it| (it.key.clone(), it.outcome.clone())).collect();
+            Seen { variant, outcomes, beyond: 0 }
+        })
+        .collect()
+}
