@@ -223,10 +223,7 @@ fn each_value_of_the_cookie_has_the_pages_that_differ() {
     );
     assert_eq!(files["price.html"], "zone 0<a href=/two></a>");
     assert_eq!(files["@zone=2/price.html"], "zone 2<a href=\"/two.html\"></a>");
-    assert!(
-        files["index.html"].contains("<a href='/only'>")
-            || files["index.html"].contains("href=\"/only\"")
-    );
+    assert!(files["index.html"].contains("\"/only\""), "{}", files["index.html"]);
     assert!(files["@zone=1/index.html"].contains("\"/only.html\""));
     // A visitor of zone 2 would get it.
     assert!(skipped(&summary).contains(&("not a page with zone=2", 1)));
@@ -295,12 +292,13 @@ fn hostile_answers_are_skipped_and_told() {
         "/now" => with(status(302), "location", "/login"),
         "/error" => status(500),
         "/private" => with(page("x"), "cache-control", "private, max-age=0"),
-        "/many" => page(&(0..100_000).map(|it| format!("<a href=/n/{it}>")).collect::<String>()),
+        "/many" => page(&(0..20_000).map(|it| format!("<a href=/n/{it}>")).collect::<String>()),
         "/up" => with(page("up"), "render-as", "../../up.html"),
         _ => status(404),
     });
     let mut options = site.options(&out);
     options.largest = 2 << 20;
+    options.concurrency = 1;
     options.max_pages = 12;
     let summary = render(&options).unwrap();
     let names: Vec<String> = files(&out).into_keys().collect();
@@ -320,7 +318,7 @@ fn hostile_answers_are_skipped_and_told() {
             "temporary redirect (302)"
         ]
     );
-    assert!(summary.found > 99_990, "{}", summary.found);
+    assert!(summary.found > 19_990, "{}", summary.found);
     let above: Vec<_> = fs::read_dir(folder.path()).unwrap().flatten().collect();
     assert_eq!(above.len(), 2, "the pages and what is kept beside them: {above:?}");
 }

@@ -1,5 +1,8 @@
 //! A site that answers as a test says, and the files that are rendered from it.
 
+// Not every test uses all.
+#![allow(dead_code)]
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -156,10 +159,11 @@ pub fn serve(folder: &Path) -> Site {
         }
         let Ok(bytes) = std::fs::read(&at) else { return status(404) };
         let content_type = match at.extension().and_then(|it| it.to_str()).unwrap_or_default() {
-            "html" => "text/html",
+            "html" | "htm" => "text/html",
             "css" => "text/css",
             "js" => "text/javascript",
             "png" => "image/png",
+            "mp4" => "video/mp4",
             "svg" => "image/svg+xml",
             "txt" => "text/plain",
             _ => "application/octet-stream",
