@@ -6,6 +6,7 @@ mod exit;
 mod gate;
 mod load;
 mod plan;
+mod render;
 mod screen;
 mod signals;
 mod sim;
@@ -56,6 +57,8 @@ enum Command {
     Tca(tca::Args),
     /// Plan servers and money from demand, costs of operations and prices
     Plan(plan::Args),
+    /// Render pages of a site ahead of time, as files that the gate or any server serves
+    Render(Box<render::Args>),
     /// Run an experiment end to end: factors, windows in turns, raw data, claims, report
     Study(study::Args),
 }
@@ -75,6 +78,7 @@ fn main() -> std::process::ExitCode {
         Command::Sim(args) => sim::run(args),
         Command::Tca(args) => tca::run(args),
         Command::Plan(args) => plan::run(args),
+        Command::Render(args) => render::run(*args),
         Command::Study(args) => study::run(args),
         Command::Trace(args) => trace::run(args),
         Command::Demo(args) => demo::run(args),

@@ -20,8 +20,12 @@ use crate::outcome::{Body, Entry, Outcome, Why};
 use crate::robots::Robots;
 use crate::store::Store;
 
-/// Most attempts at one page while the site is busy or does not answer.
+/// Most attempts at one page while the site is busy.
 const ATTEMPTS: u32 = 5;
+/// Most attempts at one page that has no answer.
+const UNANSWERED: u32 = 3;
+/// So many requests in a row without an answer end the run: the site is down.
+const SILENT: u32 = 20;
 /// Longest pause that the site may ask for.
 const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 /// Pauses where it does not say how long.
@@ -77,6 +81,8 @@ pub struct Crawl<'c, W> {
     watch: &'c mut W,
     deadline: Option<Instant>,
     next: Instant,
+    /// Requests in a row without an answer.
+    silent: u32,
     /// Answers so far.
     pub answers: usize,
 }
@@ -104,7 +110,8 @@ impl<'c, W: Watch> Crawl<'c, W> {
         let now = Instant::now();
         let deadline = options.longest.map(|it| now + it);
         let site = site.clone();
-        Self { options, client, site, store, robots, watch, deadline, next: now, answers: 0 }
+        let (next, silent, answers) = (now, 0, 0);
+        Self { options, client, site, store, robots, watch, deadline, next, silent, answers }
     }
 
     /// Requests these pages and all that they lead to, with a value of the cookie. Pages that are
@@ -194,6 +201,9 @@ impl<'c, W: Watch> Crawl<'c, W> {
     ) -> Result<()> {
         let variant = pass.seen.variant.clone();
         let mut bytes = None;
+        if !matches!(reply, Reply::Skipped(Why::NoAnswer(_))) {
+            self.silent = 0;
+        }
         let outcome = match reply {
             Reply::Body(body, content) => {
                 self.store.keep(&body.hash, &content)?;
@@ -209,7 +219,6 @@ impl<'c, W: Watch> Crawl<'c, W> {
             },
             Reply::Moved { to, temporary: None } => {
                 if to.origin() == self.site.origin() {
-                    self.find(pass, Key::of(&to), job.depth, job.depth == 0);
                     Outcome::Moved { to: to.into() }
                 } else {
                     Outcome::Skipped(Why::Leaves)
@@ -234,8 +243,15 @@ impl<'c, W: Watch> Crawl<'c, W> {
             }
             Reply::Skipped(why @ Why::NoAnswer(_)) => {
                 job.attempts += 1;
-                if job.attempts < ATTEMPTS {
-                    self.next = self.next.max(Instant::now() + BACKOFF.pause(job.attempts));
+                self.silent += 1;
+                if self.silent >= SILENT {
+                    let url = job.key.on(&self.site);
+                    return Err(Error::Site(format!(
+                        "{url}: {why}, as {SILENT} requests in a row; the pages that are there were not touched, and the next run goes on from here"
+                    )));
+                }
+                if job.attempts < UNANSWERED {
+                    self.next = self.next.max(Instant::now() + BACKOFF.pause(job.attempts) / 4);
                     pass.queue.push_back(job);
                     return Ok(());
                 }

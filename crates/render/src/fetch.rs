@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, COOKIE, ETAG,
+    ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, COOKIE, ETAG,
     IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LOCATION, RETRY_AFTER, SET_COOKIE, USER_AGENT,
     VARY,
 };
@@ -100,6 +100,7 @@ impl Client {
     ) -> std::result::Result<Answered, Unanswered> {
         let mut request = Request::get(url.as_str())
             .header(USER_AGENT, concat!("tidegate-render/", env!("CARGO_PKG_VERSION")))
+            .header(ACCEPT, "*/*")
             // Nothing that was not asked for has to be expanded.
             .header(ACCEPT_ENCODING, "identity");
         debug_assert_eq!(ROBOT, "tidegate-render");

@@ -2,6 +2,7 @@
 //! lead to each other. Any server can serve these; the gate does so before it asks the site.
 
 mod charset;
+mod check;
 mod crawl;
 mod error;
 mod fetch;
@@ -21,11 +22,12 @@ mod store;
 mod summary;
 mod tree;
 
+pub use check::{Checked, Difference, check};
 pub use crawl::Watch;
 pub use error::Error;
 pub use key::Key;
 pub use name::{Name, Names};
 pub use options::{Options, Vary};
-pub use run::{Checked, Difference, check, render};
+pub use run::render;
 pub use scope::{Pattern, Scope};
 pub use summary::{Skipped, Summary, VariantFiles};

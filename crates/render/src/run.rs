@@ -8,7 +8,7 @@ use url::Url;
 
 use crate::crawl::{Crawl, Seen, Watch};
 use crate::error::{Error, Result};
-use crate::fetch::{Client, Reply};
+use crate::fetch::Client;
 use crate::key::Key;
 use crate::layout::Layout;
 use crate::media::Kind;
@@ -152,7 +152,7 @@ fn nothing(entries: &[Entry], site: &Url) -> Error {
 }
 
 /// The rules of the site for robots.
-async fn robots(client: &Client, site: &Url) -> Result<Robots> {
+pub async fn robots(client: &Client, site: &Url) -> Result<Robots> {
     let mut url = site.clone();
     url.set_path("/robots.txt");
     let answer = client.send(&url, None, None, robots::LARGEST).await;
@@ -213,129 +213,4 @@ fn expanded(bytes: &[u8]) -> std::io::Result<String> {
     let decoder = flate2::read::MultiGzDecoder::new(bytes);
     decoder.take(LARGEST_SITEMAP as u64).read_to_end(&mut text)?;
     Ok(String::from_utf8_lossy(&text).into_owned())
-}
-
-/// A rendered page that differs from the live one.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Difference {
-    /// The page.
-    pub page: String,
-    /// The value of the cookie.
-    pub variant: Option<String>,
-    /// How it differs.
-    pub why: String,
-}
-
-/// What a check found.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Checked {
-    /// Pages and files that were compared.
-    pub compared: u64,
-    /// Those that differ.
-    pub differences: Vec<Difference>,
-}
-
-/// Compares the pages of a folder with the live ones: each is requested anew, its links are
-/// rewritten as they were, and the result is compared byte for byte.
-///
-/// # Errors
-/// There is nothing to compare, or a file cannot be read.
-pub async fn check<W: Watch>(options: &Options, watch: &mut W) -> Result<Checked> {
-    let site = options.site()?;
-    let client = Client::new(options, &site)?;
-    let out = fs::canonicalize(&options.out).unwrap_or_else(|_| options.out.clone());
-    let store = Store::open(&out)?;
-    if store.last.site != site.as_str() || store.last.vary != options.vary {
-        return Err(Error::Operator(format!(
-            "--out {}: was not rendered from {site} with the same --vary; render it first",
-            options.out.display()
-        )));
-    }
-    let robots = match options.ignore_robots {
-        true => Robots::default(),
-        false => robots(&client, &site).await?,
-    };
-    let own = std::time::Duration::from_secs_f64(1.0 / options.rate);
-    let between = own.max(robots.delay.unwrap_or_default());
-    let mut seen = seen_of(&store.last.entries, options);
-    let count: usize = seen.iter().map(|it| it.outcomes.len()).sum();
-    let cookie = options.vary.as_ref().map(|it| it.cookie.as_str());
-    let layout = Layout::of(&site, &mut seen, cookie);
-    let mut checked = Checked::default();
-    let mut pace = tokio::time::interval(between);
-    pace.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    for variant in 0..=options.vary.as_ref().map_or(0, |it| it.values.len()) {
-        let value = variant
-            .checked_sub(1)
-            .and_then(|at| options.vary.as_ref().map(|it| it.values[at].clone()));
-        for (key, body, name) in layout.pages(variant) {
-            if watch.is_stopped() {
-                return Err(Error::Stopped(checked.compared as usize));
-            }
-            pace.tick().await;
-            checked.compared += 1;
-            watch.progress(checked.compared as usize, count - checked.compared as usize);
-            let own = value
-                .as_ref()
-                .zip(options.vary.as_ref())
-                .map(|(value, vary)| out.join(vary.folder(value)).join(&name.file));
-            let path = own.filter(|it| it.exists()).unwrap_or_else(|| out.join(&name.file));
-            let there = fs::read(&path).ok();
-            let why = match client.get(key, value.as_deref(), None).await {
-                Reply::Body(live, bytes) if live.kind == body.kind => {
-                    let live = layout.written(variant, key, &live, bytes.into());
-                    match there {
-                        None => Some("its file is missing".to_owned()),
-                        Some(there) if there == live => None,
-                        Some(_) => {
-                            pace.tick().await;
-                            Some(match client.get(key, value.as_deref(), None).await {
-                                Reply::Body(again, bytes)
-                                    if layout.written(
-                                        variant,
-                                        key,
-                                        &again,
-                                        bytes.clone().into(),
-                                    ) == live =>
-                                {
-                                    "changed since it was rendered".to_owned()
-                                }
-                                _ => "differs from request to request".to_owned(),
-                            })
-                        }
-                    }
-                }
-                Reply::Body(live, _) => Some(format!("is now {}", live.content_type)),
-                Reply::Moved { to, .. } => Some(format!("redirects to {to}")),
-                Reply::Later(status, _) => Some(format!("the site is busy (status {status})")),
-                Reply::Skipped(why) => Some(why.to_string()),
-                Reply::Unchanged => None,
-            };
-            checked.differences.extend(why.map(|why| Difference {
-                page: key.to_string(),
-                variant: value.clone(),
-                why,
-            }));
-        }
-    }
-    if checked.compared == 0 {
-        return Err(Error::Operator(format!(
-            "--out {}: nothing is rendered there yet; run the command without --check first",
-            options.out.display()
-        )));
-    }
-    Ok(checked)
-}
-
-/// The pages of a record, by variant.
-fn seen_of(entries: &[Entry], options: &Options) -> Vec<Seen> {
-    let values = options.vary.iter().flat_map(|it| &it.values).cloned().map(Some);
-    let variants = std::iter::once(None).chain(values);
-    variants
-        .map(|variant| {
-            let own = entries.iter().filter(|it| it.variant == variant);
-            let outcomes = own.map(|it| (it.key.clone(), it.outcome.clone())).collect();
-            Seen { variant, outcomes, beyond: 0 }
-        })
-        .collect()
 }

@@ -131,7 +131,8 @@ impl Store {
     pub fn take_resumed(&mut self, key: &Key, variant: Option<&str>) -> Option<Entry> {
         let entry = self.resumed.remove(&(key.clone(), variant.map(str::to_owned)))?;
         match &entry.outcome {
-            Outcome::Body(body) if !self.body_path(&body.hash).exists() => None,
+            Outcome::Body(body) if body.kept || !self.body_path(&body.hash).exists() => None,
+            Outcome::Skipped(why) if why.is_passing() => None,
             _ => Some(entry),
         }
     }

@@ -352,6 +352,34 @@ fn pages_of_the_last_run_stay_while_the_site_is_ill() {
 }
 
 #[test]
+fn a_site_that_goes_down_ends_the_run_and_not_the_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("pages");
+    let down = Arc::new(AtomicUsize::new(0));
+    let state = down.clone();
+    let links: String = (0..40).map(|it| format!("<a href=/p{it}></a>")).collect();
+    let site = Site::start(move |request| match request.path.as_str() {
+        "/" => page(&links),
+        "/robots.txt" => status(404),
+        // Shorter than it says: no complete answer.
+        _ if state.load(Ordering::Relaxed) > 0 => (0, vec![], vec![]),
+        _ => page("text"),
+    });
+    render(&site.options(&out)).unwrap();
+    let before = files(&out);
+    down.store(1, Ordering::Relaxed);
+    let mut options = site.options(&out);
+    options.concurrency = 40;
+    let error = render(&options).unwrap_err();
+    assert_eq!(error.exit_code(), 3);
+    assert!(error.to_string().contains("20 requests in a row"), "{error}");
+    assert_eq!(files(&out), before);
+    down.store(0, Ordering::Relaxed);
+    let summary = render(&options).unwrap();
+    assert_eq!((summary.resumed, summary.unchanged), (1, 41));
+}
+
+#[test]
 fn a_folder_with_files_of_others_is_not_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("pages");

@@ -10,6 +10,7 @@ mod gate_signals;
 mod load;
 mod peers;
 mod plan;
+mod render;
 mod services;
 mod shop;
 mod sim;

@@ -164,9 +164,7 @@ pub fn trusting(ca: Option<&Path>, insecure: bool) -> Result<ClientConfig, Error
         .with_safe_default_protocol_versions()
         .expect("the provider has suites for the default versions");
     let builder = match insecure {
-        true => builder
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(AcceptAny(provider))),
+        true => builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAny(provider))),
         false => builder.with_root_certificates(trusted_roots(ca)?),
     };
     Ok(builder.with_no_client_auth())
