@@ -16,6 +16,7 @@ mod proxy;
 mod reload;
 mod replays;
 mod resumption;
+mod routes;
 mod slow_readers;
 mod smuggling;
 mod static_tier;
