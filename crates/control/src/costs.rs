@@ -16,11 +16,33 @@ pub struct Costs {
     pub returning: ClassCost,
     /// A request's cost in the gate.
     pub gate_request_cpu_s: f64,
-    /// A request's cost in the upstream; 0 where that is not visible.
+    /// A request's cost in the upstream; 0 where that is not visible. On average over all
+    /// requests, those that are answered from files included.
     pub upstream_request_cpu_s: f64,
-    /// All requests of a session, gate and upstream together.
+    /// The same on processors that upstreams of routes have for themselves.
+    pub routed_request_cpu_s: f64,
+    /// Share of the requests that go to an upstream, above 0 to 1; the others are answered from
+    /// files.
+    pub upstream_share: f64,
+    /// All requests of a session, gate and upstreams together.
     pub session_cpu_s: f64,
 }
+
+impl Costs {
+    /// A request, gate and upstreams together.
+    fn request_cpu_s(&self) -> f64 {
+        self.gate_request_cpu_s + self.upstream_request_cpu_s + self.routed_request_cpu_s
+    }
+
+    /// What a request that is with an upstream costs there, of what a request costs there on
+    /// average over all.
+    pub(crate) fn of_passed(&self, request_cpu_s: f64) -> f64 {
+        request_cpu_s / self.upstream_share.max(LEAST_SHARE)
+    }
+}
+
+/// Where nearly all requests are answered from files, a few show nothing of the others.
+const LEAST_SHARE: f64 = 0.001;
 
 /// What a connection of one class costs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -95,10 +117,14 @@ pub struct CostModel {
     resumed_handshake: Average,
     gate_request: Average,
     upstream_request: Average,
+    routed_request: Average,
+    /// Share of the requests that go to an upstream.
+    passed: Average,
     new_requests: Average,
     returning_requests: Average,
     session: Average,
     upstream_visible: bool,
+    routed_visible: bool,
 }
 
 impl CostModel {
@@ -112,10 +138,13 @@ impl CostModel {
             resumed_handshake: Average::new(priors.resumed_handshake_cpu_s, 3.0, 300.0),
             gate_request: Average::new(priors.gate_request_cpu_s, 5.0, 4000.0),
             upstream_request: Average::new(priors.upstream_request_cpu_s, 5.0, 4000.0),
+            routed_request: Average::new(priors.upstream_request_cpu_s, 5.0, 4000.0),
+            passed: Average::new(1.0, 5.0, 4000.0),
             new_requests: Average::new(priors.requests_per_connection, 10.0, 500.0),
             returning_requests: Average::new(priors.requests_per_connection, 10.0, 500.0),
             session: Average::new(session, 10.0, 500.0),
             upstream_visible: true,
+            routed_visible: false,
         }
     }
 
@@ -124,6 +153,7 @@ impl CostModel {
     pub fn observe(&mut self, reading: &Reading, refused: u64) {
         let (new, returning) = (&reading.new, &reading.returning);
         let requests = new.requests.saturating_add(returning.requests);
+        let passed = requests.saturating_sub(reading.static_requests);
         let handshakes = (new.handshakes as f64, returning.handshakes as f64);
         self.full_handshake.add_measured(sane(new.handshake_cpu_s), handshakes.0);
         self.resumed_handshake.add_measured(sane(returning.handshake_cpu_s), handshakes.1);
@@ -132,19 +162,27 @@ impl CostModel {
             let keep = (-reading.elapsed.as_secs_f64() / MEMORY_S).exp();
             self.gate_request.fade(keep);
             self.upstream_request.fade(keep);
+            self.routed_request.fade(keep);
+            self.passed.fade(keep);
+            self.passed.add(passed as f64, requests as f64);
             self.gate_request.add_measured(gate_requests_cpu_s(reading, refused), requests as f64);
         }
         let served = match reading.upstream_responses {
-            0 => requests,
+            0 => passed,
             responses => responses,
         };
-        let upstream_cpu_s =
-            reading.usage_of(ResourceName::Upstream).and_then(|upstream| upstream.used_cpu_s);
-        self.upstream_visible = upstream_cpu_s.is_some();
-        if let Some(used) = upstream_cpu_s
-            && served >= FEWEST_REQUESTS
-        {
-            self.upstream_request.add_measured(sane(used), served as f64);
+        let upstreams = [
+            (ResourceName::Upstream, &mut self.upstream_request, &mut self.upstream_visible),
+            (ResourceName::Routed, &mut self.routed_request, &mut self.routed_visible),
+        ];
+        for (name, request, visible) in upstreams {
+            let cpu_s = reading.usage_of(name).and_then(|upstream| upstream.used_cpu_s);
+            *visible = cpu_s.is_some();
+            if let Some(used) = cpu_s
+                && served >= FEWEST_REQUESTS
+            {
+                request.add_measured(sane(used), served as f64);
+            }
         }
 
         self.new_requests.add(new.requests as f64, new.connections as f64);
@@ -155,16 +193,20 @@ impl CostModel {
         let costs = self.costs();
         let spent_cpu_s = handshakes.0 * self.full_handshake.value()
             + handshakes.1 * costs.returning.handshake_cpu_s
-            + requests as f64 * (costs.gate_request_cpu_s + costs.upstream_request_cpu_s);
+            + requests as f64 * costs.request_cpu_s();
         self.session.add(spent_cpu_s, reading.sessions_started as f64);
     }
 
     /// What work costs, as learned so far.
     pub fn costs(&self) -> Costs {
         let gate_request_cpu_s = self.gate_request.value();
-        let upstream_request_cpu_s =
-            if self.upstream_visible { self.upstream_request.value() } else { 0.0 };
-        let request_cpu_s = gate_request_cpu_s + upstream_request_cpu_s;
+        let upstream_share = self.passed.value().min(1.0);
+        let of_all = |request: &Average, visible| {
+            if visible { request.value() * upstream_share } else { 0.0 }
+        };
+        let upstream_request_cpu_s = of_all(&self.upstream_request, self.upstream_visible);
+        let routed_request_cpu_s = of_all(&self.routed_request, self.routed_visible);
+        let request_cpu_s = gate_request_cpu_s + upstream_request_cpu_s + routed_request_cpu_s;
         let class = |handshake_cpu_s: f64, requests: &Average| ClassCost {
             handshake_cpu_s,
             requests_per_connection: requests.value(),
@@ -176,6 +218,8 @@ impl CostModel {
             returning: class(self.resumed_handshake.value(), &self.returning_requests),
             gate_request_cpu_s,
             upstream_request_cpu_s,
+            routed_request_cpu_s,
+            upstream_share,
             session_cpu_s: self.session.value(),
         }
     }
@@ -289,6 +333,47 @@ mod tests {
         close(model.costs().upstream_request_cpu_s, before.upstream_request_cpu_s);
         close(model.costs().gate_request_cpu_s, before.gate_request_cpu_s);
         close(model.costs().session_cpu_s, before.session_cpu_s);
+    }
+
+    #[test]
+    fn requests_answered_from_files_lower_the_cost_of_a_session_and_not_that_of_the_others() {
+        let mut model = CostModel::new(&Priors::default());
+        (0..300).for_each(|_| model.observe(&busy(), 0));
+        // 80 of the 100 requests no longer reach the upstream, which works a fifth as long.
+        let mut rendered = Reading { static_requests: 80, upstream_responses: 20, ..busy() };
+        rendered.usage.set(ResourceName::Upstream, used(0.008));
+        (0..300).for_each(|_| model.observe(&rendered, 0));
+        let costs = model.costs();
+        close(costs.upstream_share, 0.2);
+        close(costs.upstream_request_cpu_s, 80e-6);
+        close(costs.of_passed(costs.upstream_request_cpu_s), 400e-6);
+        // 400 µs + 6 × (40 + 80) µs.
+        close(costs.new.connection_cpu_s, 1120e-6);
+    }
+
+    #[test]
+    fn where_all_requests_are_answered_from_files_costs_stay_finite() {
+        let mut model = CostModel::new(&Priors::default());
+        let mut rendered = Reading { static_requests: 100, upstream_responses: 0, ..busy() };
+        rendered.usage.set(ResourceName::Upstream, used(0.001));
+        (0..10_000).for_each(|_| model.observe(&rendered, 0));
+        let costs = model.costs();
+        assert!(costs.upstream_request_cpu_s < 1e-6 && costs.upstream_share < 0.01);
+        assert!(costs.of_passed(costs.upstream_request_cpu_s).is_finite());
+    }
+
+    #[test]
+    fn an_upstream_with_processors_of_its_own_has_a_cost_of_its_own() {
+        let mut model = CostModel::new(&Priors::default());
+        assert_eq!(model.costs().routed_request_cpu_s, 0.0, "there is none");
+        let mut partitioned = busy();
+        partitioned.usage.set(ResourceName::Routed, used(0.020));
+        (0..300).for_each(|_| model.observe(&partitioned, 0));
+        let costs = model.costs();
+        close(costs.upstream_request_cpu_s, 400e-6);
+        close(costs.routed_request_cpu_s, 200e-6);
+        // 400 µs + 6 × (40 + 400 + 200) µs.
+        close(costs.new.connection_cpu_s, 4240e-6);
     }
 
     #[test]

@@ -158,6 +158,8 @@ mod tests {
             returning: class(cto),
             gate_request_cpu_s: ctn / 8.0,
             upstream_request_cpu_s: ctn / 4.0,
+            routed_request_cpu_s: 0.0,
+            upstream_share: 1.0,
             session_cpu_s: ctn,
         }
     }

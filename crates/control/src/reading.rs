@@ -14,8 +14,9 @@ pub struct Reading {
     /// Time since the previous reading.
     pub elapsed: Duration,
     /// The processors in view: the whole gate process, always; the service behind the
-    /// gate, where it runs on this host and its processes are known; and the host, both
-    /// together, where they share processors.
+    /// gate, where it runs on this host and its processes are known; upstreams of routes, where
+    /// they have processors of their own; and the host, gate and upstream together, where they
+    /// share processors.
     pub usage: ByResource<Usage>,
     /// Connections of admitted new sessions.
     pub new: ClassWork,
@@ -42,7 +43,10 @@ pub struct Reading {
     pub requests_by_age: [u64; AGES],
     /// Sessions admitted since the previous tick.
     pub sessions_started: u64,
-    /// Responses whose first byte came from the upstream.
+    /// Requests that were answered from files: no upstream had any part in them. They are among
+    /// those of the classes.
+    pub static_requests: u64,
+    /// Responses whose first byte came from an upstream.
     pub upstream_responses: u64,
     /// Sum over those responses of the time from the request's departure to
     /// the first byte, in seconds.
@@ -69,12 +73,13 @@ impl Reading {
         self.usage.get(name).copied()
     }
 
-    /// Processors of gate and upstream, those that they share counted once.
+    /// Processors of gate and upstreams, those that they share counted once.
     pub fn capacity_cpus(&self) -> f64 {
         let capacity = |name| self.usage_of(name).map(|usage: Usage| usage.capacity_cpus);
-        capacity(ResourceName::Host).unwrap_or_else(|| {
+        let together = capacity(ResourceName::Host).unwrap_or_else(|| {
             self.gate().capacity_cpus + capacity(ResourceName::Upstream).unwrap_or(0.0)
-        })
+        });
+        together + capacity(ResourceName::Routed).unwrap_or(0.0)
     }
 
     /// The average stretch of it of so many seconds, where it is longer than that, as
@@ -120,6 +125,7 @@ impl Reading {
                 .requests_by_age
                 .map(|requests_by_age| times(requests_by_age, factor)),
             sessions_started: times(self.sessions_started, factor),
+            static_requests: times(self.static_requests, factor),
             upstream_responses: times(self.upstream_responses, factor),
             upstream_time_s: self.upstream_time_s * factor,
             upstream_time_ln: self.upstream_time_ln * factor,

@@ -22,19 +22,23 @@ pub enum ResourceName {
     Gate,
     /// The upstream's processors.
     Upstream,
+    /// Processors of upstreams that routes name, where neither the gate nor the upstream works
+    /// on them.
+    Routed,
     /// Processors that gate and upstream share.
     Host,
 }
 
 impl ResourceName {
     /// All, in the order of [`ByResource::iter`].
-    pub const ALL: [Self; 3] = [Self::Gate, Self::Upstream, Self::Host];
+    pub const ALL: [Self; 4] = [Self::Gate, Self::Upstream, Self::Routed, Self::Host];
 
     /// The name as text.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Gate => "gate",
             Self::Upstream => "upstream",
+            Self::Routed => "routed",
             Self::Host => "host",
         }
     }

@@ -134,9 +134,9 @@ impl Meter {
         now.active_s += active * seconds;
         now.refusing_s += if refused > 0 { seconds } else { 0.0 };
         for (resource, usage) in reading.usage.iter() {
-            // The upstream sees no refusal.
+            // No upstream sees a refusal.
             let refusals_s = match resource {
-                ResourceName::Upstream => 0.0,
+                ResourceName::Upstream | ResourceName::Routed => 0.0,
                 ResourceName::Gate | ResourceName::Host => refused as f64 * REFUSAL_CPU_S,
             };
             now.used.entry(resource).add(usage, seconds, refusals_s);

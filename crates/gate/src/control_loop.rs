@@ -6,7 +6,7 @@ use crate::config::Upstream;
 use crate::shared::Shared;
 use crate::telemetry::clock::TICK;
 use crate::telemetry::counters::Totals;
-use crate::telemetry::labels::{Bucket, Class};
+use crate::telemetry::labels::{Bucket, Class, Tier};
 use crate::telemetry::operator_log::OperatorLog;
 use crate::telemetry::usage::UsageMeter;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ impl ControlLoop {
     /// Ticks until dropped.
     pub async fn run(self) {
         let Self { shared, sessions } = self;
-        let meter = |upstream: &Upstream| UsageMeter::new(upstream).on_cores(&shared.processors);
-        let mut measured = shared.config().upstream.clone();
+        let meter = |of: &[Upstream]| UsageMeter::new(of).on_cores(&shared.processors);
+        let mut measured: Vec<_> = shared.config().upstreams().into_iter().cloned().collect();
         let mut usage = meter(&measured);
         let mut before = shared.totals();
         let mut started_before = sessions.started();
@@ -41,8 +41,9 @@ impl ControlLoop {
             sessions.tick(&mut totals.think_times);
             sessions.expire(now);
             let config = shared.config();
-            if config.upstream != measured {
-                measured = config.upstream.clone();
+            let named = config.upstreams();
+            if !named.iter().copied().eq(&measured) {
+                measured = named.into_iter().cloned().collect();
                 usage = meter(&measured);
             }
             let sample = usage.sample();
@@ -75,6 +76,7 @@ fn counted(totals: &Totals, before: &Totals) -> Reading {
         held: small(totals.holding),
         thinking: totals.think_times.thinking,
         requests_by_age: totals.think_times.requests_since(&before.think_times),
+        static_requests: since(|totals| totals.tiers[Tier::Static]),
         upstream_responses: since(|totals| totals.upstream_responses),
         upstream_time_s: seconds(since(|totals| totals.upstream_ns)),
         upstream_time_ln: since(|totals| totals.upstream_ln_micros) as f64 * 1e-6,

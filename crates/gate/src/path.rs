@@ -22,12 +22,11 @@ impl PathPrefix {
     /// means nothing. `None` where it is not of this form.
     pub fn new(text: &str) -> Option<Self> {
         let strange = |byte: u8| byte.is_ascii_control() || b"?#%\\".contains(&byte);
-        let inner = text.strip_prefix('/')?;
-        let inner = inner.strip_suffix('/').unwrap_or(inner);
         let plain = |segment: &str| !matches!(segment, "" | "." | "..");
-        let fits = inner.is_empty() || inner.split('/').all(plain);
-        let fits = fits && text.len() <= LONGEST && !text.bytes().any(strange);
-        fits.then(|| Self(if inner.is_empty() { String::new() } else { format!("/{inner}") }))
+        let prefix = text.strip_suffix('/').unwrap_or(text);
+        let fits = prefix.is_empty() || prefix.strip_prefix('/')?.split('/').all(plain);
+        let fits = fits && !text.is_empty() && text.len() <= LONGEST;
+        (fits && !text.bytes().any(strange)).then(|| Self(prefix.to_owned()))
     }
 
     /// Its length in bytes: of two prefixes of a path the longer one is nearer to it.

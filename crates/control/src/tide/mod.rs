@@ -166,7 +166,8 @@ impl Tide {
             .map(|supply| (Plan::new(&supply, reading, demand(&supply)), supply));
         let tightest = plans.min_by(|a, b| a.0.per_second.total_cmp(&b.0.per_second));
         let (mut plan, supply) = tightest.expect("the gate is always in view");
-        let by_latency = self.latency_limit.new_per_s(requests_per_s, interval_s, &tuning);
+        let passed_per_s = requests_per_s * costs.upstream_share;
+        let by_latency = self.latency_limit.new_per_s(passed_per_s, interval_s, &tuning);
         let calm_requests = self.latency_limit.calm_in_flight();
         if by_latency < plan.per_second {
             plan = Plan { limit: Limit::Latency, per_second: by_latency, ..plan };
@@ -176,7 +177,7 @@ impl Tide {
                 cpus: supply.usage.capacity_cpus,
                 utilization: self.share(supply.name).utilization,
                 handshake: supply.handshake,
-                request: supply.request,
+                request: supply.passed,
                 calm_requests,
             };
             self.backlog_limit.by_cpu(work, &tuning);
@@ -303,6 +304,37 @@ mod tests {
         let tide = after(&shared(0, 0));
         assert!((tide.plan.per_second - 975.61).abs() < 0.1, "{:?}", tide.plan);
         assert_eq!(tide.plan.limit, Limit::Cpu(ResourceName::Host));
+    }
+
+    #[test]
+    fn the_tightest_of_several_upstreams_sets_the_plan() {
+        let costs =
+            Costs { upstream_request_cpu_s: 400e-6, routed_request_cpu_s: 200e-6, ..costs() };
+        let quarter = Usage { capacity_cpus: 0.25, ..ONE };
+        let mut reading = reading();
+        reading.usage.set(ResourceName::Upstream, ONE);
+        reading.usage.set(ResourceName::Routed, quarter);
+        let mut tide = tide();
+        tide.observe(Time::from_millis(100), &reading, &costs, Refused::default());
+        // 1 ∕ 525 µs by the gate, 1 ∕ 400 µs by one upstream, 0.25 ∕ 200 µs by the other.
+        assert_eq!(tide.plan.limit, Limit::Cpu(ResourceName::Routed));
+        assert!((tide.plan.per_second - 1250.0).abs() < 0.1, "{:?}", tide.plan);
+    }
+
+    #[test]
+    fn what_is_with_an_upstream_counts_in_full_however_few_requests_go_there() {
+        // One request in ten goes to the upstream, for 500 µs: 50 µs of each.
+        let costs = Costs {
+            upstream_request_cpu_s: 50e-6,
+            upstream_share: 0.1,
+            gate_request_cpu_s: 25e-6,
+            ..costs()
+        };
+        let mut tide = tide();
+        tide.observe(Time::from_millis(100), &shared(0, 40), &costs, Refused::default());
+        // Half of 40 × 525 µs.
+        assert!((tide.plan.backlog_s - 0.0105).abs() < 1e-9, "{:?}", tide.plan);
+        assert!((tide.plan.session_s - 575e-6).abs() < 1e-9, "{:?}", tide.plan);
     }
 
     #[test]

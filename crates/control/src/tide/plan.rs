@@ -72,7 +72,7 @@ impl Plan {
         let later_s = supply.request + demand.returning_share * supply.returning;
         let active_s = demand.requests_per_s * later_s * interval_s;
         let backlog_s = demand.backlog_share
-            * (f64::from(reading.in_flight_requests) * supply.request
+            * (f64::from(reading.in_flight_requests) * supply.passed
                 + f64::from(reading.in_flight_handshakes) * session_s);
         let supply_s = supply.usage.capacity_cpus * interval_s;
         let refusals_s = demand.refused_per_s * supply.refusal * interval_s;
@@ -125,6 +125,8 @@ pub(crate) struct Supply {
     pub(crate) handshake: f64,
     pub(crate) returning: f64,
     pub(crate) request: f64,
+    /// A request that is with an upstream.
+    pub(crate) passed: f64,
 }
 
 /// The resources in view and what work costs on each.
@@ -136,20 +138,27 @@ pub(crate) fn supplies(reading: &Reading, costs: &Costs) -> impl Iterator<Item =
         handshake: costs.new.handshake_cpu_s,
         returning: costs.returning.handshake_cpu_s,
         request: costs.gate_request_cpu_s,
+        passed: costs.gate_request_cpu_s,
     };
-    let upstream = reading.usage_of(ResourceName::Upstream).map(|upstream| Supply {
-        name: ResourceName::Upstream,
-        usage: upstream.sane(),
-        refusal: 0.0,
-        handshake: 0.0,
-        returning: 0.0,
-        request: costs.upstream_request_cpu_s,
-    });
+    let behind = |name, request| {
+        reading.usage_of(name).map(|usage| Supply {
+            name,
+            usage: usage.sane(),
+            refusal: 0.0,
+            handshake: 0.0,
+            returning: 0.0,
+            request,
+            passed: costs.of_passed(request),
+        })
+    };
+    let upstream = behind(ResourceName::Upstream, costs.upstream_request_cpu_s);
+    let routed = behind(ResourceName::Routed, costs.routed_request_cpu_s);
     let host = reading.usage_of(ResourceName::Host).map(|host| Supply {
         name: ResourceName::Host,
         usage: host.sane(),
         request: gate.request + costs.upstream_request_cpu_s,
+        passed: gate.passed + costs.of_passed(costs.upstream_request_cpu_s),
         ..gate
     });
-    [Some(gate), upstream, host].into_iter().flatten()
+    [Some(gate), upstream, routed, host].into_iter().flatten()
 }

@@ -155,6 +155,7 @@ impl Snapshot {
                 let seconds = match resource.resource {
                     ResourceName::Gate => gate,
                     ResourceName::Upstream => upstream,
+                    ResourceName::Routed => requests * costs.routed_request_cpu_s,
                     ResourceName::Host => gate + upstream,
                 };
                 let name = resource.resource.as_str();

@@ -25,7 +25,10 @@ pub struct UsageMeter {
     kernel: Box<dyn Kernel>,
     own: u32,
     cores: BTreeSet<usize>,
-    upstream: UpstreamUsage,
+    /// That of `[upstream]` first, then those of routes.
+    upstreams: Vec<UpstreamUsage>,
+    /// Which of them have processors of their own, as last read.
+    apart: Vec<bool>,
     mounts: Mounts,
     mounts_read: Option<Instant>,
     idle: IdleTimes,
@@ -45,16 +48,16 @@ struct Processors {
 impl std::fmt::Debug for UsageMeter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("UsageMeter")
-            .field("upstream", &self.upstream)
+            .field("upstreams", &self.upstreams)
             .field("capacity", &self.capacity)
             .finish_non_exhaustive()
     }
 }
 
 impl UsageMeter {
-    /// A meter of this process and of the upstream that the configuration names.
-    pub fn new(upstream: &Upstream) -> Self {
-        Self::with(Files::new("/"), Box::new(Live), std::process::id(), upstream)
+    /// A meter of this process and of these upstreams, that of `[upstream]` first.
+    pub fn new(upstreams: &[Upstream]) -> Self {
+        Self::with(Files::new("/"), Box::new(Live), std::process::id(), upstreams)
     }
 
     /// Sets the processors that the gate's threads are pinned to. They bound its capacity,
@@ -69,10 +72,12 @@ impl UsageMeter {
         files: Files,
         kernel: Box<dyn Kernel>,
         own: u32,
-        upstream: &Upstream,
+        upstreams: &[Upstream],
     ) -> Self {
+        let usage = |upstream| UpstreamUsage::new(upstream, &files, own);
         Self {
-            upstream: UpstreamUsage::new(upstream, &files, own),
+            upstreams: upstreams.iter().map(usage).collect(),
+            apart: vec![false; upstreams.len()],
             files,
             kernel,
             own,
@@ -88,7 +93,9 @@ impl UsageMeter {
 
     /// Takes a sample of the whole gate process; of the upstream, where it is on this host
     /// and can be measured; and of both together, where they may run on the same
-    /// processors or share a quota, so that one can reduce the capacity of the other.
+    /// processors or share a quota, so that one can reduce the capacity of the other. An upstream
+    /// of a route is a part of the upstream, unless it has processors that neither that nor the
+    /// gate may use: all such upstreams together are a resource of their own.
     ///
     /// `capacity_cpus` is above 0: the least of the affinity and of every quota above the
     /// process. `used_cpu_s` is since the sample before and never negative; `None` in the
@@ -106,7 +113,7 @@ impl UsageMeter {
     /// for the operator. `None` when it is measured, and where the configuration asks for
     /// no measurement.
     pub fn upstream_note(&self) -> Option<&str> {
-        self.upstream.note.as_deref()
+        self.upstreams.iter().find_map(|upstream| upstream.note.as_deref())
     }
 
     pub(super) fn sample_at(&mut self, now: Instant) -> ByResource<Usage> {
@@ -117,14 +124,22 @@ impl UsageMeter {
             self.mounts = Mounts::read(&self.files);
             self.mounts_read = Some(now);
         }
-        self.upstream.find(now, &self.files, &self.mounts, &*self.kernel);
-        let upstream_used = self.upstream.used(&self.files, &self.mounts, &*self.kernel);
-        if due(self.capacity_read, CAPACITY_EVERY)
-            || self.upstream.is_visible() != self.capacity.get(ResourceName::Upstream).is_some()
-        {
-            self.capacity = self.read_capacity();
+        let before = self.visible();
+        let mut used_by = Vec::new();
+        for upstream in &mut self.upstreams {
+            upstream.find(now, &self.files, &self.mounts, &*self.kernel);
+            used_by.push(upstream.used(&self.files, &self.mounts, &*self.kernel));
+        }
+        if due(self.capacity_read, CAPACITY_EVERY) || self.visible() != before {
+            (self.capacity, self.apart) = self.read_capacity();
             self.capacity_read = Some(now);
         }
+        // What is known of some of them is a part of what is used.
+        let sum = |apart: bool| {
+            let used = used_by.iter().zip(&self.apart).filter(|(_, is_apart)| **is_apart == apart);
+            used.filter_map(|(used, _)| *used).reduce(|one, other| one + other)
+        };
+        let (upstream_used, routed_used) = (sum(false), sum(true));
         let clock = self.kernel.cpu_time(self.own);
         let used = clock.zip(self.last).and_then(|(now, last)| now.checked_sub(last));
         self.last = clock;
@@ -132,6 +147,7 @@ impl UsageMeter {
         let used_of = |name| match name {
             ResourceName::Gate => used,
             ResourceName::Upstream => upstream_used,
+            ResourceName::Routed => routed_used,
             ResourceName::Host => Some(used? + upstream_used?),
         };
         let mut sample = ByResource::default();
@@ -146,30 +162,50 @@ impl UsageMeter {
         sample
     }
 
-    fn read_capacity(&self) -> ByResource<Processors> {
+    /// Which upstreams are visible.
+    fn visible(&self) -> Vec<bool> {
+        self.upstreams.iter().map(UpstreamUsage::is_visible).collect()
+    }
+
+    /// The capacities, and which upstreams have processors of their own.
+    fn read_capacity(&self) -> (ByResource<Processors>, Vec<bool>) {
         let groups = Membership::of_process(&self.files, self.own);
         let quota = |groups: &Membership| cgroup::quota(&self.files, &self.mounts, groups);
         let gate_on = self.own_processors();
         let gate = limit(gate_on.len() as f64, quota(&groups));
         let of_gate = Processors { cpus: gate, on: gate_on.clone() };
         let capacity = ByResource::default().with(ResourceName::Gate, of_gate);
-        let upstream_on = self.upstream.processors(&self.files, &*self.kernel);
-        if !self.upstream.is_visible() || upstream_on.is_empty() {
-            return capacity;
-        }
-        let upstream_groups = self.upstream.groups(&self.files);
-        let common = |groups: &Membership, other: &Membership| groups.common(other);
-        let top = upstream_groups.iter().cloned().reduce(|a, b| common(&a, &b)).unwrap_or_default();
-        // One group without a quota makes the sum unlimited.
-        let sum = upstream_groups.iter().map(quota).sum::<Option<f64>>();
-        let upstream = limit(limit(upstream_on.len() as f64, sum), quota(&top));
-
-        let union: BTreeSet<usize> = gate_on.union(&upstream_on).copied().collect();
-        let both = limit(union.len() as f64, quota(&common(&groups, &top))).min(gate + upstream);
-        let contend = !gate_on.is_disjoint(&upstream_on) || both < gate + upstream;
-        capacity
-            .with(ResourceName::Upstream, Processors { cpus: upstream, on: upstream_on })
-            .with(ResourceName::Host, contend.then_some(Processors { cpus: both, on: union }))
+        let on = |upstream: &UpstreamUsage| match upstream.is_visible() {
+            true => upstream.processors(&self.files, &*self.kernel),
+            false => BTreeSet::new(),
+        };
+        let each: Vec<_> = self.upstreams.iter().map(on).collect();
+        let apart = have_their_own(&gate_on, &each);
+        let together = |which: bool| {
+            let members = self.upstreams.iter().zip(&each).zip(&apart);
+            let members = members.filter(|((_, on), apart)| **apart == which && !on.is_empty());
+            let (mut processors, mut groups) = (BTreeSet::new(), BTreeSet::new());
+            for ((upstream, on), _) in members {
+                processors.extend(on);
+                groups.extend(upstream.groups(&self.files));
+            }
+            let top = groups.iter().cloned().reduce(|a, b| a.common(&b)).unwrap_or_default();
+            // One group without a quota makes the sum unlimited.
+            let sum = groups.iter().map(quota).sum::<Option<f64>>();
+            let cpus = limit(limit(processors.len() as f64, sum), quota(&top));
+            (!processors.is_empty()).then_some((Processors { cpus, on: processors }, top))
+        };
+        let routed = together(true).map(|(routed, _)| routed);
+        let capacity = capacity.with(ResourceName::Routed, routed);
+        let Some((upstream, top)) = together(false) else { return (capacity, apart) };
+        let union: BTreeSet<usize> = gate_on.union(&upstream.on).copied().collect();
+        let sum = gate + upstream.cpus;
+        let both = limit(union.len() as f64, quota(&groups.common(&top))).min(sum);
+        let contend = !gate_on.is_disjoint(&upstream.on) || both < sum;
+        let host = contend.then_some(Processors { cpus: both, on: union });
+        let capacity =
+            capacity.with(ResourceName::Upstream, upstream).with(ResourceName::Host, host);
+        (capacity, apart)
     }
 
     /// Processors that the gate's threads run on: its cores as far as its affinity still
@@ -181,6 +217,15 @@ impl UsageMeter {
         let pinned: BTreeSet<usize> = allowed.intersection(&self.cores).copied().collect();
         if pinned.is_empty() { allowed } else { pinned }
     }
+}
+
+/// Which upstreams, of which the first is that of `[upstream]`, have processors that neither that
+/// one nor the gate may use.
+fn have_their_own(gate_on: &BTreeSet<usize>, each: &[BTreeSet<usize>]) -> Vec<bool> {
+    let own = |(at, on): (usize, &BTreeSet<usize>)| {
+        at > 0 && !on.is_empty() && on.is_disjoint(gate_on) && on.is_disjoint(&each[0])
+    };
+    each.iter().enumerate().map(own).collect()
 }
 
 /// The lesser of a number of processors and a quota, and at least [`LEAST_CPUS`].

@@ -58,7 +58,7 @@ impl Host {
             Files::new(root.path()),
             Box::new(Fake(table.clone())),
             GATE,
-            &config.upstream,
+            &config.upstreams().into_iter().cloned().collect::<Vec<_>>(),
         );
         let host = Self { root, table, meter, now: Instant::now() };
         host.write("proc/self/mountinfo", MOUNTINFO);
@@ -100,6 +100,7 @@ impl Host {
 struct Sample {
     gate: Usage,
     upstream: Option<Usage>,
+    routed: Option<Usage>,
     shared: Option<Usage>,
 }
 
@@ -109,6 +110,7 @@ impl From<ByResource<Usage>> for Sample {
         Self {
             gate: of(ResourceName::Gate).unwrap(),
             upstream: of(ResourceName::Upstream),
+            routed: of(ResourceName::Routed),
             shared: of(ResourceName::Host),
         }
     }
@@ -175,7 +177,7 @@ fn processes_on_shared_processors_share_their_usage_and_idle_time() {
     host.process(GATE, &[0, 1], 10 * MS);
     host.process(20, &[1, 2], 20 * MS);
     host.write("proc/stat", "cpu0 0 0 0 10\ncpu1 5 0 0 5\ncpu2 10 0 0 0\n");
-    let Sample { gate, upstream, shared } = host.after(100 * MS);
+    let Sample { gate, upstream, shared, .. } = host.after(100 * MS);
     let idle = [gate, upstream.unwrap(), shared.unwrap()].map(|usage| usage.idle.unwrap());
     assert_eq!(idle, [0.75, 0.25, 0.5]);
     assert_eq!(shared.unwrap().used_cpu_s, Some(0.03));
@@ -292,6 +294,53 @@ fn a_group_is_measured_by_its_own_account() {
     assert_eq!(host.after(500 * MS).upstream.unwrap().used_cpu_s, None);
 }
 
+/// The upstream of [`TWENTY`], and one of a route with process 30.
+const PARTITIONED: &str = "url = \"http://127.0.0.1:8080\"\nprocesses = [20]\n[[routes]]\n\
+                           path = \"/checkout\"\nurl = \"http://127.0.0.1:8081\"\nprocesses = [30]";
+
+#[test]
+fn an_upstream_of_a_route_with_processors_of_its_own_is_a_resource_of_its_own() {
+    let mut host = Host::new(PARTITIONED);
+    host.process(20, &[2], Duration::ZERO);
+    host.process(30, &[3, 4], Duration::ZERO);
+    host.after(MS);
+    host.process(20, &[2], 10 * MS);
+    host.process(30, &[3, 4], 50 * MS);
+    let sample = host.after(100 * MS);
+    let usage =
+        |capacity_cpus, used_s| Usage { capacity_cpus, used_cpu_s: Some(used_s), idle: None };
+    assert_eq!(sample.upstream, Some(usage(1.0, 0.01)));
+    assert_eq!(sample.routed, Some(usage(2.0, 0.05)));
+    assert_eq!(sample.shared, None);
+}
+
+#[test]
+fn an_upstream_of_a_route_that_shares_processors_is_a_part_of_the_upstream() {
+    for (pinned, cpus, host_cpus) in [(&[2_usize, 3][..], 2.0, None), (&[1, 3], 3.0, Some(4.0))] {
+        let mut host = Host::new(PARTITIONED);
+        host.process(20, &[2], Duration::ZERO);
+        host.process(30, pinned, Duration::ZERO);
+        host.after(MS);
+        host.process(20, &[2], 10 * MS);
+        host.process(30, pinned, 50 * MS);
+        let sample = host.after(100 * MS);
+        let upstream = sample.upstream.unwrap();
+        assert_eq!((upstream.capacity_cpus, upstream.used_cpu_s), (cpus, Some(0.06)));
+        assert_eq!(sample.routed, None);
+        assert_eq!(sample.shared.map(|host| host.capacity_cpus), host_cpus);
+    }
+}
+
+#[test]
+fn an_upstream_of_a_route_that_is_not_there_leaves_the_other_in_view() {
+    let mut host = Host::new(PARTITIONED);
+    host.process(20, &[2], Duration::ZERO);
+    let sample = host.after(MS);
+    assert_eq!((sample.upstream.unwrap().capacity_cpus, sample.routed), (1.0, None));
+    host.process(30, &[3], Duration::ZERO);
+    assert!(host.after(600 * MS).routed.is_some(), "found when it comes");
+}
+
 #[test]
 fn a_host_that_reports_nothing_counts_as_one_processor() {
     let mut host = Host::new(AUTO);
@@ -322,7 +371,7 @@ fn the_running_kernel_shows_a_child_process_that_listens() {
     let url = format!("[upstream]\nurl = \"http://{}\"", listener.local_addr().unwrap());
     let config = Config::from_toml(&url, "t").unwrap();
     let parent = std::os::unix::process::parent_id();
-    let mut meter = UsageMeter::with(Files::new("/"), Box::new(Live), parent, &config.upstream);
+    let mut meter = UsageMeter::with(Files::new("/"), Box::new(Live), parent, &[config.upstream]);
     meter.sample();
     let sample = Sample::from(meter.sample());
     let upstream = sample.upstream.expect("the listener is this process");

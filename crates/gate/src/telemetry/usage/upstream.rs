@@ -207,7 +207,7 @@ fn target(upstream: &Upstream, files: &Files) -> (Target, Option<String>) {
 fn other_host(host: &str) -> String {
     format!(
         "{host} is not this host, so that its processors cannot be measured; if that is meant, \
-         set upstream.processes to none"
+         set processes to none beside its url"
     )
 }
 
