@@ -89,7 +89,7 @@ fn flags(work: Work, target: SocketAddr, connections: u32) -> Vec<String> {
     ];
     let version = match work {
         Work::Full(version) | Work::Resumed(version) => Some(version),
-        Work::KeepAliveTls | Work::Refused => Some(Version::Tls13),
+        Work::KeepAliveTls | Work::StaticTls | Work::Refused => Some(Version::Tls13),
         Work::KeepAliveClear => None,
     };
     let (tls, suites) = match version {
@@ -108,7 +108,7 @@ fn flags(work: Work, target: SocketAddr, connections: u32) -> Vec<String> {
     let keep: &[&str] = match work {
         Work::Full(_) | Work::Refused => &["--keep=session"],
         Work::Resumed(_) => &["--keep=session", "--full-share=0"],
-        Work::KeepAliveTls | Work::KeepAliveClear => &["--keep=customer"],
+        Work::KeepAliveTls | Work::KeepAliveClear | Work::StaticTls => &["--keep=customer"],
     };
     flags.extend(keep.iter().map(|flag| (*flag).to_owned()));
     flags
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn flags_fix_the_number_of_connections_their_requests_and_their_close() {
-        for work in [Work::KeepAliveTls, Work::KeepAliveClear] {
+        for work in [Work::KeepAliveTls, Work::KeepAliveClear, Work::StaticTls] {
             assert!(flags_of(work).contains("--keep=customer"), "{work:?}");
         }
         let clear = flags_of(Work::KeepAliveClear);

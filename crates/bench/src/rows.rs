@@ -54,6 +54,7 @@ pub const ROWS: &[Row] = &[
         ..row("keepalive-tls", "keep-alive GET 1 KiB, TLS 1.3", Work::KeepAliveTls, Key::P256)
     },
     row("keepalive-clear", "keep-alive GET 1 KiB, plain HTTP", Work::KeepAliveClear, Key::P256),
+    row("static", "keep-alive GET of a 1 KiB file, TLS 1.3", Work::StaticTls, Key::P256),
     row(REFUSAL, "refused after the hello", Work::Refused, Key::P256),
 ];
 

@@ -197,6 +197,7 @@ fn why_absent(kind: Kind, work: Work) -> &'static str {
         (Kind::Off, Work::Refused) => {
             "policy off never refuses; the first column is with policy static"
         }
+        (Kind::Haproxy, Work::StaticTls) => "it serves no files",
         (Kind::Nginx, Work::Refused) => {
             "it refuses after the hello with its stream module only: run scripts/bootstrap bench"
         }

@@ -80,7 +80,10 @@ impl Window {
         let used = end.used.saturating_sub(start.used);
         let upstream_requests = end.seen.requests - start.seen.requests;
         tally.driver_fault = tally.driver_fault.or_else(|| {
-            let expected = if driver.work == Work::Refused { 0 } else { tally.operations };
+            let expected = match driver.work {
+                Work::Refused | Work::StaticTls => 0,
+                _ => tally.operations,
+            };
             differ(expected, upstream_requests, driver.connections)
         });
         Ok(Self {

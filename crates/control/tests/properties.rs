@@ -57,23 +57,25 @@ prop_compose! {
     fn reading()(
         elapsed in time(),
         gate in usage(),
-        upstream in prop::option::of(usage()),
+        (upstream, routed) in (prop::option::of(usage()), prop::option::of(usage())),
         shared in prop::option::of(usage()),
         (new, returning) in (class(), class()),
         (in_flight_handshakes, in_flight_requests, held) in (gauge(), gauge(), gauge()),
         (sessions_active, sessions_started) in (gauge(), count()),
         (thinking, requests_by_age) in (prop::array::uniform11(count()), prop::array::uniform11(count())),
-        (upstream_responses, upstream_time_s, upstream_time_ln) in (count(), number(), number()),
+        (static_requests, upstream_responses) in (count(), count()),
+        (upstream_time_s, upstream_time_ln) in (number(), number()),
         (upstream_given_up, given_up_time_ln) in (count(), number()),
     ) -> Reading {
         let usage = ByResource::default()
             .with(ResourceName::Gate, gate)
             .with(ResourceName::Upstream, upstream)
+            .with(ResourceName::Routed, routed)
             .with(ResourceName::Host, shared);
         Reading {
             elapsed, usage, new, returning, in_flight_handshakes,
             in_flight_requests, held, sessions_active, thinking, requests_by_age, sessions_started,
-            upstream_responses, upstream_time_s, upstream_time_ln, upstream_given_up,
+            static_requests, upstream_responses, upstream_time_s, upstream_time_ln, upstream_given_up,
             given_up_time_ln,
         }
     }

@@ -91,6 +91,16 @@ impl Setup {
         Ok(file)
     }
 
+    /// A directory with the file that the work `StaticTls` asks for, `1k`.
+    fn files(&self) -> Result<PathBuf> {
+        let files = self.folder.join("files");
+        let file = files.join("1k");
+        std::fs::create_dir_all(&files)
+            .and_then(|()| std::fs::write(&file, [b'x'; 1024]))
+            .of_writing(&file)?;
+        Ok(files)
+    }
+
     fn launch(&self, name: &str, command: Command) -> Result<Launch> {
         let core = Cores::one(self.core)
             .of_machine(format_args!("cannot run the {name} on processor {}", self.core))?;
@@ -145,6 +155,8 @@ pub fn start(kind: Kind, work: Work, setup: &Setup) -> Result<Option<Server>> {
         .of_machine(format_args!("cannot create {}", setup.folder.display()))?;
     match kind {
         Kind::Nginx => nginx::start(work, setup),
+        // It serves no files.
+        Kind::Haproxy if work == Work::StaticTls => Ok(None),
         Kind::Haproxy => haproxy::start(work, setup).map(Some),
         Kind::Tide | Kind::Off => tidegate::start(kind, work, setup),
     }

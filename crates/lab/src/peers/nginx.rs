@@ -22,21 +22,25 @@ pub fn start(work: Work, setup: &Setup) -> Result<Option<Server>> {
         return Ok(None);
     }
     let target = free_address()?;
-    let file = setup.write("nginx.conf", &configuration(work, setup, target))?;
+    let file = setup.write("nginx.conf", &configuration(work, setup, target)?)?;
     let mut command = Command::new(&setup.program);
     command.arg("-e").arg("stderr").arg("-p").arg(&setup.folder).arg("-c").arg(&file);
     let process = setup.launch("nginx", command)?.start_listening(&[target])?;
     Ok(Some(Server { process, target, metrics: None }))
 }
 
-fn configuration(work: Work, setup: &Setup, target: SocketAddr) -> String {
+fn configuration(work: Work, setup: &Setup, target: SocketAddr) -> Result<String> {
+    let serve = match work {
+        Work::StaticTls => files(&setup.files()?),
+        _ => PROXY.to_owned(),
+    };
     let user = user();
     let folder = setup.folder.display();
     let (load, block) = match work {
         Work::Refused => (format!("load_module {STREAM_MODULE};"), refusing_stream(target)),
-        _ => (String::new(), http(work, setup, target)),
+        _ => (String::new(), http(work, setup, target, &serve)),
     };
-    format!(
+    Ok(format!(
         "{load}
 daemon off;
 {user}
@@ -45,6 +49,27 @@ pid {folder}/pid;
 error_log stderr crit;
 events {{ worker_connections 4096; }}
 {block}"
+    ))
+}
+
+/// Passes requests on.
+const PROXY: &str = "proxy_pass http://pool;
+            proxy_http_version 1.1;
+            proxy_set_header Connection \"\";
+            proxy_set_header Host $host;
+            proxy_set_header X-Forwarded-For $remote_addr;
+            proxy_set_header X-Forwarded-Proto $scheme;
+            proxy_set_header X-Forwarded-Host $host;";
+
+/// Serves files, which it keeps open and checks after a second, as the gate does.
+fn files(directory: &Path) -> String {
+    format!(
+        "root {};
+            sendfile on;
+            open_file_cache max=1000 inactive=60s;
+            open_file_cache_valid 1s;
+            add_header Cache-Control no-cache;",
+        directory.display()
     )
 }
 
@@ -82,7 +107,7 @@ fn refusing_stream(target: SocketAddr) -> String {
     )
 }
 
-fn http(work: Work, setup: &Setup, target: SocketAddr) -> String {
+fn http(work: Work, setup: &Setup, target: SocketAddr, serve: &str) -> String {
     let (paths, upstream) = (temporary_paths(&setup.folder), setup.upstream);
     let (ssl, certificate) = match work {
         Work::KeepAliveClear => ("", String::new()),
@@ -112,13 +137,7 @@ fn http(work: Work, setup: &Setup, target: SocketAddr) -> String {
         ssl_protocols TLSv1.2 TLSv1.3;
         ssl_session_tickets on;
         location / {{
-            proxy_pass http://pool;
-            proxy_http_version 1.1;
-            proxy_set_header Connection \"\";
-            proxy_set_header Host $host;
-            proxy_set_header X-Forwarded-For $remote_addr;
-            proxy_set_header X-Forwarded-Proto $scheme;
-            proxy_set_header X-Forwarded-Host $host;
+            {serve}
         }}
     }}
 }}

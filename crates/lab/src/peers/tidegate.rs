@@ -22,8 +22,16 @@ pub fn start(kind: Kind, work: Work, setup: &Setup) -> Result<Option<Server>> {
     let (tls, admin) = (free_address()?, free_address()?);
     let clear = (work == Work::KeepAliveClear).then(free_address).transpose()?;
     let target = clear.unwrap_or(tls);
+    let route = match work {
+        Work::StaticTls => {
+            let directory = setup.files()?.display().to_string();
+            format!("[[routes]]\npath = \"/\"\ndirectory = {directory:?}\n")
+        }
+        _ => String::new(),
+    };
     let clear = clear.map(|clear| format!("clear = \"{clear}\"\n")).unwrap_or_default();
-    let file = setup.write("tidegate.toml", &configuration(policy, setup, (tls, &clear), admin))?;
+    let file = setup
+        .write("tidegate.toml", &(configuration(policy, setup, (tls, &clear), admin) + &route))?;
     let mut command = Command::new(&setup.program);
     command.arg("gate").arg("--config").arg(&file);
     let process = setup.launch("gate", command)?.start_listening(&[target, admin])?;

@@ -14,6 +14,8 @@ pub enum Work {
     KeepAliveTls,
     /// One GET on a plain HTTP connection that stays open.
     KeepAliveClear,
+    /// One GET of a file of 1 KiB on a TLS 1.3 connection that stays open.
+    StaticTls,
     /// Connect, send a ClientHello, be refused.
     Refused,
 }
