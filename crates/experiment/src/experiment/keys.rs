@@ -107,6 +107,9 @@ keys! {
         database: Text("URL, or `postgresql`") = Unset;
         /// How the browse pages of the shop are made: its `--build`.
         build: Words(BUILDS) = Is("baseline");
+        /// Whether the gate serves the shop's browse pages, which `tidegate render` writes to files
+        /// before the first run.
+        static_tier: Boolean = Is("false");
         /// Size of the shop: its `--size`.
         size: Words(SIZES) = Is("small");
         /// CPU time that every page of the auction site but the front page uses in addition.

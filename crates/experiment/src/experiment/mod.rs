@@ -314,6 +314,11 @@ fn services(root: &Section<'_>, experiment: &Experiment, all: &[Combination]) {
             "add configuration = \"rust-clear\", or leave it out",
         ),
         (
+            any(|it| it.static_tier && (it.site != "shop" || !it.gate)),
+            "has a static_tier in runs without a gate, or of another site than the shop",
+            "set site = \"shop\" and gate = true, or leave static_tier out",
+        ),
+        (
             any(|it| it.is_of_messages() && (it.gate || it.has_load())),
             "has a gate or a load before site = \"messages\", whose client sends one request after another",
             "set gate = false, and leave out load, rate and customers",

@@ -31,6 +31,9 @@ pub struct Settings {
     /// How the browse pages of the shop are made.
     #[serde(default = "absent::build")]
     pub build: String,
+    /// Whether the gate serves its browse pages from files.
+    #[serde(default)]
+    pub static_tier: bool,
     /// Size of the shop.
     #[serde(default = "absent::size")]
     pub size: String,
@@ -235,6 +238,7 @@ impl Settings {
             "ready_within" => self.ready_within = from.read(&s.ready_within)?.as_secs_f64(),
             "database" => self.database = Some(from.read(&s.database)?.to_owned()),
             "build" => self.build = word(BUILDS, from.read(&s.build)?),
+            "static_tier" => self.static_tier = from.read(&s.static_tier)?,
             "size" => self.size = word(SIZES, from.read(&s.size)?),
             "extra_cpu" => self.extra_cpu = from.read(&s.extra_cpu)?.as_secs_f64(),
             "gate" => self.gate = from.read(&s.gate)?,

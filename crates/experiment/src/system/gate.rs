@@ -6,7 +6,7 @@ use std::process::Command;
 use tidegate_host::Cores;
 use tidegate_lab::Service;
 
-use super::{Workshop, of_this_program};
+use super::{Workshop, of_this_program, static_tier};
 use crate::experiment::{Combination, Settings};
 use crate::folder::MAKE_ROOM;
 use crate::{Error, Result};
@@ -118,6 +118,13 @@ fn configuration(settings: &Settings, upstream: &str, workshop: &Workshop) -> Re
     let insecure = if upstream.starts_with("https:") { "insecure = true\n" } else { "" };
     let scaled = || GateTimes::scaled(settings.time_scale);
     let times = workshop.overrides.gate_times.unwrap_or_else(scaled);
+    let routes = match settings.static_tier {
+        true => format!(
+            "\n[[routes]]\npath = \"/\"\ndirectory = {}\nvariant_cookie = \"zone\"\n",
+            absolute(&static_tier::folder(settings, workshop))?
+        ),
+        false => String::new(),
+    };
     let ms = |seconds: f64, (least, most): (f64, f64)| {
         format!("\"{}ms\"", (seconds * 1000.0).round().clamp(least, most))
     };
@@ -126,7 +133,7 @@ fn configuration(settings: &Settings, upstream: &str, workshop: &Workshop) -> Re
          [upstream]\nurl = {upstream:?}\n{insecure}\n\
          [admission]\npolicy = {policy:?}\nhold_time = {hold}\n\
          interval = {interval}\nsession_linger = {linger}\n\n\
-         [limits]\nidle_deadline = {idle}\n\n[admin]\naddress = \"127.0.0.1:0\"\n",
+         [limits]\nidle_deadline = {idle}\n\n[admin]\naddress = \"127.0.0.1:0\"\n{routes}",
         policy = settings.policy,
         hold = ms(times.hold_s, (0.0, 30e3)),
         interval = ms(times.interval_s, (10.0, 60e3)),

@@ -7,6 +7,7 @@ mod own;
 mod servers;
 mod shop;
 mod site;
+mod static_tier;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -110,7 +111,13 @@ pub fn prepare(settings: &Settings, workshop: &Workshop) -> Result<()> {
         _ if !settings.command.is_empty() => Ok(()),
         "auction" => site::prepare(settings, workshop),
         "brokerage" => brokerage::prepare(settings, workshop),
-        "shop" => shop::prepare(settings, workshop),
+        "shop" => {
+            shop::prepare(settings, workshop)?;
+            match settings.static_tier {
+                true => static_tier::prepare(settings, &cores, workshop),
+                false => Ok(()),
+            }
+        }
         SITE => messages::prepare(workshop),
         _ => Ok(()),
     }

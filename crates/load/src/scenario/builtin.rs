@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Names of the built-in scenarios. `auction-bidding` and `auction-browsing`
 /// are the `-effective` ones.
-pub const BUILT_IN: [&str; 21] = [
+pub const BUILT_IN: [&str; 23] = [
     "auction-bidding-effective",
     "auction-bidding-normalised",
     "auction-browsing-effective",
@@ -16,6 +16,8 @@ pub const BUILT_IN: [&str; 21] = [
     "tomcat-auction",
     "node",
     "shop",
+    "shop-browse",
+    "shop-search",
     "shop-buyers",
     "shop-teastore",
     "shop-boutique",
@@ -75,6 +77,8 @@ fn file(name: &str) -> Option<&'static str> {
         "tomcat-auction" => Some(include_str!("../../scenarios/tomcat-auction.toml")),
         "node" => Some(include_str!("../../scenarios/node.toml")),
         "shop" => Some(include_str!("../../scenarios/shop.toml")),
+        "shop-browse" => Some(include_str!("../../scenarios/shop-browse.toml")),
+        "shop-search" => Some(include_str!("../../scenarios/shop-search.toml")),
         "shop-buyers" => Some(include_str!("../../scenarios/shop-buyers.toml")),
         "shop-teastore" => Some(include_str!("../../scenarios/shop-teastore.toml")),
         "shop-boutique" => Some(include_str!("../../scenarios/shop-boutique.toml")),
