@@ -23,6 +23,6 @@ pub use crate::resource::Form;
 pub use connection::{Client, Patience};
 pub use error::Error;
 pub use options::{CardOptions, return_url};
-pub use outbox::{Entry, Outcome, Step, perform};
+pub use outbox::{Entry, Outcome, Step, perform, reference};
 pub use request::Key;
 pub use webhook::{TOLERANCE, Verifier};

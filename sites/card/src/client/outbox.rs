@@ -48,6 +48,14 @@ pub enum Outcome {
     Refused(ApiError),
 }
 
+/// A name for a payment that is unique for ever, and for all merchants of the processor. Its
+/// groups are short: the processor refuses a name in which 13 digits or more follow each other
+/// as those of a card number do, which some random names would have.
+pub fn reference(of: &str, random: u128) -> String {
+    let [a, b, c, d] = [96, 64, 32, 0].map(|shift| (random >> shift) as u32);
+    format!("{of}-{a:08x}.{b:08x}.{c:08x}.{d:08x}")
+}
+
 impl Entry {
     /// The idempotency key of this entry: the same whenever it is tried.
     pub fn key(&self) -> Key {
@@ -147,6 +155,31 @@ fn is_done(step: &Step, payment: &Payment) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::looks_like_card;
+
+    fn of(random: u128) -> String {
+        reference("deposit", random)
+    }
+
+    #[test]
+    fn no_reference_looks_like_a_card_number() {
+        let card = 0x4242_4242_4242_4242_u128;
+        for random in [card, card << 64, card << 32, card.rotate_right(32), u128::MAX, 0] {
+            assert!(is_reference(&of(random)) && !looks_like_card(&of(random)), "{random:x}");
+        }
+    }
+
+    #[test]
+    fn no_reference_has_as_many_digits_in_a_row_as_a_card_number() {
+        let card = 0x4242_4242_4242_4242;
+        assert_eq!(of(card), "deposit-00000000.00000000.42424242.42424242");
+        for random in [card, card << 64, card << 32, u128::MAX, 0, 0x1234_5678_9012 << 80] {
+            let reference = of(random);
+            let mut rows = reference.split(|c: char| !c.is_ascii_digit() && c != '-');
+            assert!(rows.all(|row| row.len() <= "-12345678".len()), "{reference}");
+        }
+        assert_ne!(of(1), of(1 << 32));
+    }
 
     #[test]
     fn entries_that_differ_have_keys_that_differ() {

@@ -51,8 +51,7 @@ impl Goods {
     pub fn new(seed: u64, id: i64, department: i64, set: usize) -> Self {
         let mut random = Random::of(seed, Kind::Product, id);
         let department = usize::try_from(department - 1).expect("departments count from 1");
-        let things = DEPARTMENTS[department].things;
-        let thing = things[set % things.len()];
+        let thing = DEPARTMENTS[department].thing(set);
         let name = format!("{} {thing} {}", random.pick(&QUALITIES), random.between(1, 99) * 10);
         // 3.99 to 199.99, more of the cheap ones.
         let dollars = random.between(4, 200).min(random.between(4, 200));

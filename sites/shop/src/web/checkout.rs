@@ -19,6 +19,7 @@ use crate::store::customers::{self, Address};
 use crate::store::orders::{self, NewOrder};
 use crate::store::{places, queue};
 use crate::zones::{Zone, of_postcode};
+use tidegate_card::client::reference;
 use tidegate_sitekit::money::Cents;
 use tidegate_sitekit::once::form::Accepted;
 use tidegate_sitekit::web::field::{Filled, hidden, input, summary};
@@ -230,7 +231,7 @@ pub async fn order(
     form.done()?;
     let zone = of_postcode(&address.postcode).unwrap_or_default();
     let zone = places::zone(&app.database, zone).await?;
-    let reference = format!("order-{:016x}", rand::random::<u64>());
+    let reference = reference("order", rand::random());
     let new = NewOrder {
         session: &session.key,
         customer: session.customer,

@@ -25,7 +25,7 @@ pub async fn robots(State(app): State<App>, headers: HeaderMap) -> Response {
     for path in personal {
         let _ = writeln!(text, "Disallow: /{path}");
     }
-    let _ = write!(text, "Sitemap: {}/sitemap.xml\n", base(&app, &headers));
+    let _ = writeln!(text, "Sitemap: {}/sitemap.xml", base(&app, &headers));
     text_of("text/plain; charset=utf-8", text)
 }
 
@@ -76,7 +76,7 @@ fn list(outer: &str, inner: &str, addresses: impl Iterator<Item = String>) -> St
          <{outer} xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n"
     );
     for address in addresses {
-        let _ = write!(text, "<{inner}><loc>{address}</loc></{inner}>\n");
+        let _ = writeln!(text, "<{inner}><loc>{address}</loc></{inner}>");
     }
     text + &format!("</{outer}>\n")
 }

@@ -12,12 +12,14 @@ macro_rules! on_both_databases {
     };
 }
 
+#[allow(dead_code, reason = "the auction's tests use another part")]
 #[path = "../../../kit/tests/common/browser.rs"]
 mod browser;
 mod browsing;
 mod builds;
 mod hostile;
 mod orders;
+#[allow(dead_code, reason = "the auction's tests use another part")]
 #[path = "../../../kit/tests/common/postgres.rs"]
 mod postgres;
 mod startup;
