@@ -44,6 +44,10 @@ pub struct Args {
     /// Leave these paths dynamic, such as '/cart*'; repeat the flag for several
     #[arg(long, value_name = "PATTERN", value_parser = Pattern::parse, help_heading = "Pages")]
     exclude: Vec<Pattern>,
+    /// Render these paths though they set a cookie or say that they are for one visitor
+    /// (Cache-Control, Vary), such as '/product/*'; repeat the flag for several
+    #[arg(long, value_name = "PATTERN", value_parser = Pattern::parse, help_heading = "Pages")]
+    public: Vec<Pattern>,
     /// Render each page for each of these values of a cookie, such as zone=1,2,3
     #[arg(long, value_name = "COOKIE=VALUES", value_parser = Vary::parse, help_heading = "Pages")]
     vary: Option<Vary>,
@@ -109,6 +113,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         sitemaps: args.sitemap,
         out: args.out,
         scope: Scope { include: args.include, exclude: args.exclude },
+        public: args.public,
         name_header: args.name_header,
         vary: args.vary,
         rate: args.rate,

@@ -15,7 +15,7 @@ use crate::options::Options;
 use crate::outcome::{Body, Entry};
 use crate::robots::Robots;
 use crate::run::robots;
-use crate::store::Store;
+use crate::store::{Run, Store};
 
 /// A rendered page that differs from the live one.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -47,9 +47,9 @@ pub async fn check<W: Watch>(options: &Options, watch: &mut W) -> Result<Checked
     let client = Client::new(options, &site)?;
     let out = fs::canonicalize(&options.out).unwrap_or_else(|_| options.out.clone());
     let store = Store::open(&out)?;
-    if store.last.site != site.as_str() || store.last.vary != options.vary {
+    if store.last.run != Run::of(options, &site) || store.last.vary != options.vary {
         return Err(Error::Operator(format!(
-            "--out {}: was not rendered from {site} with the same --vary; render it first",
+            "--out {}: was not rendered from {site} with the same --vary, --public and --name-header; render it first",
             options.out.display()
         )));
     }

@@ -11,7 +11,7 @@ use http::header::{
 use http::{HeaderMap, HeaderName, HeaderValue, Request, StatusCode};
 use http_body_util::Full;
 use tidegate_sitekit::client::{Answered, Http, Unanswered};
-use url::Url;
+use url::{Position, Url};
 
 use crate::error::{Error, Result};
 use crate::hash;
@@ -20,6 +20,7 @@ use crate::media;
 use crate::options::{Options, Vary};
 use crate::outcome::{Body, Why};
 use crate::robots::ROBOT;
+use crate::scope::Pattern;
 
 /// Longest text of a header field that is recorded, in bytes.
 const LONGEST_FIELD: usize = 2048;
@@ -33,6 +34,7 @@ pub struct Client {
     timeout: Duration,
     name_header: HeaderName,
     vary: Option<Vary>,
+    public: Vec<Pattern>,
 }
 
 /// An answer, judged.
@@ -74,6 +76,7 @@ impl Client {
             timeout: options.timeout,
             name_header,
             vary: options.vary.clone(),
+            public: options.public.clone(),
         })
     }
 
@@ -122,7 +125,9 @@ impl Client {
 
     fn judge(&self, url: &Url, answered: Answered, conditional: bool) -> Reply {
         let Answered { status, headers, body } = answered;
-        if let Some(why) = self.personal(&headers) {
+        let path = &url[Position::BeforePath..];
+        let is_public = self.public.iter().any(|it| it.fits(path));
+        if let Some(why) = self.personal(&headers).filter(|_| !is_public) {
             return Reply::Skipped(why);
         }
         match status {

@@ -7,7 +7,7 @@ use url::Url;
 
 use crate::error::{Error, Result};
 use crate::key::origin;
-use crate::scope::Scope;
+use crate::scope::{Pattern, Scope};
 
 /// What is rendered, and how.
 #[derive(Clone, Debug)]
@@ -20,6 +20,8 @@ pub struct Options {
     pub out: PathBuf,
     /// The paths that are rendered.
     pub scope: Scope,
+    /// Paths of pages that are the same for every visitor, though their header says otherwise.
+    pub public: Vec<Pattern>,
     /// The header field in which the site may name a page's file.
     pub name_header: String,
     /// A cookie of which each of some values has pages of its own.
@@ -98,6 +100,7 @@ impl Options {
             sitemaps: Vec::new(),
             out,
             scope: Scope::default(),
+            public: Vec::new(),
             name_header: "render-as".to_owned(),
             vary: None,
             rate: 20.0,

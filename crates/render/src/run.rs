@@ -16,7 +16,7 @@ use crate::options::Options;
 use crate::outcome::{Entry, Outcome, Why};
 use crate::robots::{self, Robots};
 use crate::sitemap::Sitemap;
-use crate::store::Store;
+use crate::store::{Run, Store};
 use crate::summary::{Summary, VariantFiles};
 use crate::tree::Tree;
 
@@ -38,7 +38,8 @@ pub async fn render<W: Watch>(options: &Options, watch: &mut W) -> Result<Summar
     // What is exchanged is the folder, not a link to it.
     let out = fs::canonicalize(&options.out).unwrap_or_else(|_| options.out.clone());
     let mut store = Store::open(&out)?;
-    store.begin(site.as_str(), options.vary.as_ref())?;
+    let run = Run::of(options, &site);
+    store.begin(&run)?;
     let known = store.known_files()?;
     let mut tree = Tree::begin(&out, store.next(), &known)?;
     let resumed = store.resumed() as u64;
@@ -78,7 +79,7 @@ pub async fn render<W: Watch>(options: &Options, watch: &mut W) -> Result<Summar
     (summary.answers, summary.resumed, summary.variants) = (answers, resumed, variants);
     (summary.new, summary.changed, summary.unchanged) = (tree.new, tree.changed, tree.unchanged);
     summary.bytes = tree.bytes;
-    store.prepare(site.as_str(), options.vary.as_ref(), entries, &tree.files)?;
+    store.prepare(run, options.vary.as_ref(), entries, &tree.files)?;
     summary.removed = tree.show(&known)?;
     store.finish()?;
     Ok(summary)

@@ -5,6 +5,12 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern(String);
 
+impl std::fmt::Display for Pattern {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 impl Pattern {
     /// Reads a pattern.
     ///
@@ -18,7 +24,7 @@ impl Pattern {
     }
 
     /// Whether it fits a path with its query.
-    fn fits(&self, path_and_query: &str) -> bool {
+    pub(crate) fn fits(&self, path_and_query: &str) -> bool {
         let path = path_and_query.split('?').next().unwrap_or_default();
         let subject = if self.0.contains('?') { path_and_query } else { path };
         matches(&self.0, subject, true)

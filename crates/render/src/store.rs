@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use url::Url;
 
 use crate::error::{Error, Result, of_file};
 use crate::key::Key;
-use crate::options::Vary;
+use crate::options::{Options, Vary};
 use crate::outcome::{Body, Entry, Outcome};
 
 /// Format of the record; one of another format is not read.
@@ -23,8 +24,8 @@ const JOURNAL_LASTS: Duration = Duration::from_hours(24);
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     version: u32,
-    /// The site.
-    pub site: String,
+    /// What was rendered.
+    pub run: Run,
     /// The cookie that pages vary by.
     pub vary: Option<Vary>,
     /// What became of the pages.
@@ -33,11 +34,29 @@ pub struct Record {
     pub files: Vec<String>,
 }
 
-/// What identifies the runs that may continue each other.
-#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Run {
-    site: String,
+/// What answers mean: one run goes on with those of another where this is the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// The site.
+    pub site: String,
+    /// The cookie that pages vary by.
     cookie: Option<String>,
+    /// The header field that names files.
+    name_header: String,
+    /// The patterns of pages that are for every visitor.
+    public: Vec<String>,
+}
+
+impl Run {
+    /// A run with these options.
+    pub fn of(options: &Options, site: &Url) -> Self {
+        Self {
+            site: site.to_string(),
+            cookie: options.vary.as_ref().map(|it| it.cookie.clone()),
+            name_header: options.name_header.clone(),
+            public: options.public.iter().map(ToString::to_string).collect(),
+        }
+    }
 }
 
 /// The folder beside the pages.
@@ -87,11 +106,8 @@ impl Store {
     ///
     /// # Errors
     /// A file cannot be read or written.
-    pub fn begin(&mut self, site: &str, vary: Option<&Vary>) -> Result<()> {
-        let run = Run { site: site.to_owned(), cookie: vary.map(|it| it.cookie.clone()) };
-        if self.last.site != run.site
-            || self.last.vary.as_ref().map(|it| &it.cookie) != run.cookie.as_ref()
-        {
+    pub fn begin(&mut self, run: &Run) -> Result<()> {
+        if self.last.run != *run {
             self.before.clear();
         }
         let path = self.journal_path();
@@ -102,14 +118,14 @@ impl Store {
         // A line that was cut off is not valid UTF-8 or JSON.
         let mut lines = text.split(|byte| *byte == b'\n');
         let first: Option<Run> = lines.next().and_then(|it| serde_json::from_slice(it).ok());
-        if is_recent && first.as_ref() == Some(&run) {
+        if is_recent && first.as_ref() == Some(run) {
             let entries = lines.filter_map(|it| serde_json::from_slice::<Entry>(it).ok());
             self.resumed = entries.map(|it| ((it.key.clone(), it.variant.clone()), it)).collect();
         }
         let unfinished = self.folder.join("journal.tmp");
         let failed = |source| of_file("write", &path)(source);
         let mut file = File::create(&unfinished).map_err(failed)?;
-        let mut text = json(&run);
+        let mut text = json(run);
         for entry in self.resumed.values() {
             text += &json(entry);
         }
@@ -132,7 +148,8 @@ impl Store {
         let entry = self.resumed.remove(&(key.clone(), variant.map(str::to_owned)))?;
         match &entry.outcome {
             Outcome::Body(body) if body.kept || !self.body_path(&body.hash).exists() => None,
-            Outcome::Skipped(why) if why.is_passing() => None,
+            // It may be over, or another limit may hold.
+            Outcome::Skipped(_) => None,
             _ => Some(entry),
         }
     }
@@ -198,14 +215,14 @@ impl Store {
     /// It cannot be written.
     pub fn prepare(
         &self,
-        site: &str,
+        run: Run,
         vary: Option<&Vary>,
         entries: Vec<Entry>,
         files: &BTreeMap<String, ()>,
     ) -> Result<()> {
         let record = Record {
             version: VERSION,
-            site: site.to_owned(),
+            run,
             vary: vary.cloned(),
             entries,
             files: files.keys().cloned().collect(),

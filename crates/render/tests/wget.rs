@@ -7,7 +7,7 @@ use std::process::Command;
 use common::{Site, files, page, render, status, with};
 
 #[test]
-fn wget_saves_personal_pages_and_requests_one_page_twice() {
+fn wget_saves_personal_pages_ties_forms_to_the_host_and_requests_one_page_twice() {
     if Command::new("wget").arg("--version").output().is_err() {
         eprintln!("skipped: wget is missing");
         return;
@@ -27,19 +27,25 @@ fn wget_saves_personal_pages_and_requests_one_page_twice() {
     });
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("wget");
-    let run = Command::new("wget")
+    Command::new("wget")
         .args(["--mirror", "--convert-links", "--adjust-extension", "--page-requisites"])
         .args(["--no-host-directories", "--quiet", "--tries=1", "--directory-prefix"])
         .arg(&out)
         .arg(site.url.as_str())
         .output()
         .unwrap();
-    drop(run);
-    let requested = site.requested();
-    let saved = files(&out);
-    eprintln!("{requested:#?}\n{saved:#?}");
-    render(&site.options(&folder.path().join("pages"))).unwrap();
-    let ours = files(&folder.path().join("pages"));
-    eprintln!("{:#?} {ours:#?}", site.requested());
-    assert!(saved.contains_key("cart.html") && !ours.contains_key("cart.html"));
+    let lists = |requested: &[String]| requested.iter().filter(|it| it.contains("/list")).count();
+    let (theirs, saved) = (site.requested(), files(&out));
+    assert_eq!(lists(&theirs), 2, "two orders of the same parameters");
+    assert!(saved.contains_key("cart.html"), "a page of one visitor");
+    assert!(!theirs.contains(&"/set.png".to_owned()), "an image in image-set()");
+    let form = format!("action=\"{}list\"", site.url);
+    assert!(saved["index.html"].contains(&form), "a form is sent to the host of the crawl");
+    let out = folder.path().join("pages");
+    render(&site.options(&out)).unwrap();
+    let (ours, saved) = (site.requested(), files(&out));
+    assert_eq!(lists(&ours), 1);
+    assert!(!saved.contains_key("cart.html"));
+    assert!(ours.contains(&"/set.png".to_owned()));
+    assert!(saved["index.html"].contains("action=/list"));
 }

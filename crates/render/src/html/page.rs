@@ -295,12 +295,20 @@ fn quoted(attribute: &Attribute, value: &str) -> String {
     format!("{equals}{sign}{}{sign}", escaped(value, quote))
 }
 
+/// A text within quotes. It is ASCII: references to other letters in a page that has none itself
+/// would otherwise become letters of a charset that it does not name.
 fn escaped(value: &str, quote: u8) -> String {
-    let value = value.replace('&', "&amp;");
-    match quote {
-        b'\'' => value.replace('\'', "&#39;"),
-        _ => value.replace('"', "&quot;"),
+    let mut text = String::with_capacity(value.len());
+    for letter in value.chars() {
+        match letter {
+            '&' => text.push_str("&amp;"),
+            '"' if quote == b'"' => text.push_str("&quot;"),
+            '\'' if quote == b'\'' => text.push_str("&#39;"),
+            letter if letter.is_ascii() => text.push(letter),
+            letter => text += &format!("&#x{:X};", u32::from(letter)),
+        }
     }
+    text
 }
 
 /// The place of the URL of a refresh.
