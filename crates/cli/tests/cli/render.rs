@@ -2,10 +2,10 @@
 //! on the same site.
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 
-use crate::common::{auction, tidegate, with_small_files};
+use crate::common::{Running, auction, tidegate, with_small_files};
 
 /// Files of a folder without their compressed variants, with their texts.
 fn pages(folder: &Path) -> Vec<(String, String)> {
@@ -33,67 +33,91 @@ fn values<'p>(page: &'p str, attribute: &str) -> Vec<&'p str> {
     page.split(&begins).skip(1).filter_map(|it| it.split('"').next()).collect()
 }
 
-fn json(path: &Path) -> serde_json::Value {
-    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+/// The auction, with its root and a folder for pages.
+struct Auction {
+    _site: Running,
+    root: String,
+    folder: tempfile::TempDir,
+}
+
+impl Auction {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let site = auction(&folder.path().join("data"));
+        let root = format!("{}/", site.address("site"));
+        Self { _site: site, root, folder }
+    }
+
+    fn out(&self) -> PathBuf {
+        self.folder.path().join("pages")
+    }
+
+    /// Renders with more arguments: the run, and its result.
+    fn render(&self, more: &[&str]) -> (Output, serde_json::Value) {
+        let (out, json) = (self.out(), self.folder.path().join("result.json"));
+        let (out, json) = (out.display().to_string(), json.display().to_string());
+        // Its pages say that they are private, because a login changes their head.
+        let fixed = ["render", "--out", &out, "--json", &json, "--rate", "5000", "--public", "*"];
+        let run = tidegate(&[&fixed, more].concat());
+        let result = fs::read_to_string(&json).unwrap_or_else(|_| "null".to_owned());
+        (run, serde_json::from_str(&result).unwrap())
+    }
 }
 
 #[test]
-fn the_auction_is_rendered_checked_and_rendered_again_without_change() {
-    let folder = tempfile::tempdir().unwrap();
-    let data = folder.path().join("data");
-    let site = auction(&data);
-    let root = format!("{}/", site.address("site"));
-    let out = folder.path().join("pages");
-    let result = folder.path().join("result.json");
-    let (out_text, result_text) = (out.display().to_string(), result.display().to_string());
-    let args = |more: &'static str| {
-        let mut args = vec!["render", &root, "--out", &out_text, "-k", "--rate", "5000"];
-        // Its pages say that they are private, because a login changes their head.
-        args.extend(["--json", &result_text, "--max-pages", "300", "--public", "*"]);
-        args.extend(more.split_whitespace());
-        args
-    };
-    let run = tidegate(&args(""));
+fn the_auction_is_rendered_with_links_that_lead_to_files() {
+    let site = Auction::start();
+    let (run, result) = site.render(&[&site.root, "--max-pages", "120"]);
     let said = String::from_utf8_lossy(&run.stdout).into_owned();
     assert_eq!(run.status.code(), Some(0), "{said}{}", String::from_utf8_lossy(&run.stderr));
-    for word in ["found", "rendered", "unchanged", "dynamic"] {
+    for word in ["found", "rendered", "unchanged", "beyond --max-pages"] {
         assert!(said.contains(word), "{word}: {said}");
     }
-    let first = json(&result);
-    let count = |result: &serde_json::Value, name: &str| result[name].as_u64().unwrap();
-    assert!(count(&first, "pages") > 20, "{said}");
-    let all = pages(&out);
-    assert!(all.iter().any(|it| it.0 == "index.html"), "{all:?}");
-    let mut rendered = 0;
+    assert!(result["pages"].as_u64().unwrap() > 20, "{said}");
+    let all = pages(&site.out());
+    assert!(all.iter().any(|it| it.0 == "index.html"));
+    let mut links = 0;
     for (name, page) in &all {
         for link in values(page, "href").into_iter().filter(|it| it.starts_with('/')) {
+            // What leads to a name with an ending is there.
             let path = link.split('#').next().unwrap().trim_start_matches('/');
-            // What leads to a page with an ending is there.
             if path.ends_with(".html") || path.ends_with(".css") {
-                let path = path.replace("%20", " ");
-                assert!(out.join(&path).is_file(), "{name} leads to {link}");
-                rendered += 1;
+                assert!(site.out().join(path).is_file(), "{name} leads to {link}");
+                links += 1;
             }
         }
         for form in values(page, "action") {
             assert!(!form.ends_with(".html"), "{name} sends a form to {form}");
         }
     }
-    assert!(rendered > 100, "{rendered} links");
-    let checked = tidegate(&args("--check"));
-    assert_eq!(checked.status.code(), Some(0), "{}", String::from_utf8_lossy(&checked.stdout));
-    let again = tidegate(&args(""));
-    assert_eq!(again.status.code(), Some(0));
-    let second = json(&result);
-    assert_eq!((count(&second, "new"), count(&second, "changed")), (0, 0), "{second}");
-    assert_eq!(count(&second, "unchanged"), count(&first, "new"));
-    assert_eq!(pages(&out), all);
+    assert!(links > 100, "{links} links");
+}
+
+#[test]
+fn pages_of_the_auction_that_do_not_change_are_those_of_the_site() {
+    let site = Auction::start();
+    let categories = format!("{}categories", site.root);
+    // Others show how long an auction still lasts.
+    let scope = ["--include", "/categories", "--include", "/regions", "--include", "/static/*"];
+    let args = [&[categories.as_str()], &scope[..]].concat();
+    let (run, first) = site.render(&args);
+    assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
+    assert_eq!(first["pages"], 2, "{first}");
+    let before = pages(&site.out());
+    let check = [&args[..], &["--check"]].concat();
+    let (run, checked) = site.render(&check);
+    assert_eq!(run.status.code(), Some(0), "{checked}");
+    assert_eq!(checked["compared"], first["new"]);
+    let (run, second) = site.render(&args);
+    assert_eq!(run.status.code(), Some(0));
+    assert_eq!((&second["unchanged"], &second["new"]), (&first["new"], &0.into()), "{second}");
+    assert_eq!(pages(&site.out()), before);
     // Somebody edits a page.
-    fs::write(out.join("index.html"), "<p>edited").unwrap();
-    let checked = tidegate(&args("--check"));
-    assert_eq!(checked.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&checked.stdout).contains("1 of"), "{checked:?}");
-    assert_eq!(json(&result)["differences"][0]["page"], "/");
+    fs::write(site.out().join("categories.html"), "<p>edited").unwrap();
+    let (run, checked) = site.render(&check);
+    assert_eq!(run.status.code(), Some(1), "{checked}");
+    assert_eq!(checked["differences"][0]["page"], "/categories");
+    assert!(String::from_utf8_lossy(&run.stdout).contains("differ from the live site"));
 }
 
 #[test]
@@ -123,31 +147,18 @@ fn bad_flags_and_sites_are_told_with_what_to_do() {
 
 #[test]
 fn a_full_disk_is_told_and_the_pages_stay() {
-    let folder = tempfile::tempdir().unwrap();
-    let site = auction(&folder.path().join("data"));
-    let root = format!("{}/", site.address("site"));
-    let out = folder.path().join("pages");
-    let out_text = out.display().to_string();
-    let args = [
-        "render",
-        &root,
-        "--out",
-        &out_text,
-        "--rate",
-        "5000",
-        "--max-pages",
-        "20",
-        "--public",
-        "*",
-    ];
-    assert_eq!(tidegate(&args).status.code(), Some(0));
-    let before = pages(&out);
-    fs::remove_dir_all(folder.path().join("pages.render/bodies")).unwrap();
+    let site = Auction::start();
+    let args = [site.root.as_str(), "--max-pages", "20"];
+    assert_eq!(site.render(&args).0.status.code(), Some(0));
+    let before = pages(&site.out());
+    fs::remove_dir_all(site.folder.path().join("pages.render/bodies")).unwrap();
+    let out = site.out().display().to_string();
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
-    let run = with_small_files(command.args(args), 600).output().unwrap();
+    command.args(["render", "--out", &out, "--public", "*"]).args(args);
+    let run = with_small_files(&mut command, 600).output().unwrap();
     let said = String::from_utf8_lossy(&run.stderr).into_owned();
     assert_eq!(run.status.code(), Some(3), "{said}");
     assert!(said.contains("cannot write") && said.contains("were not touched"), "{said}");
-    assert_eq!(pages(&out), before);
-    assert_eq!(tidegate(&args).status.code(), Some(0), "with room again");
+    assert_eq!(pages(&site.out()), before);
+    assert_eq!(site.render(&args).0.status.code(), Some(0), "with room again");
 }
