@@ -54,6 +54,10 @@ pub struct Args {
     /// Header field in which the site may name the file of a page
     #[arg(long, value_name = "NAME", default_value = "Render-As", help_heading = "Pages")]
     name_header: String,
+    /// Write links with the URLs of the site where the file is found by them, as the gate and
+    /// servers do that try PATH.html and PATH/index.html
+    #[arg(long, help_heading = "Pages")]
+    keep_urls: bool,
     /// Compare the rendered pages with the live ones, and write nothing
     #[arg(long, help_heading = "Pages")]
     check: bool,
@@ -115,6 +119,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         scope: Scope { include: args.include, exclude: args.exclude },
         public: args.public,
         name_header: args.name_header,
+        keep_urls: args.keep_urls,
         vary: args.vary,
         rate: args.rate,
         concurrency: args.concurrency.into(),

@@ -49,7 +49,7 @@ pub async fn check<W: Watch>(options: &Options, watch: &mut W) -> Result<Checked
     let store = Store::open(&out)?;
     if store.last.run != Run::of(options, &site) || store.last.vary != options.vary {
         return Err(Error::Operator(format!(
-            "--out {}: was not rendered from {site} with the same --vary, --public and --name-header; render it first",
+            "--out {}: was not rendered from {site} with the same --vary, --public, --keep-urls and --name-header; render it first",
             options.out.display()
         )));
     }
@@ -63,8 +63,7 @@ pub async fn check<W: Watch>(options: &Options, watch: &mut W) -> Result<Checked
     let mut seen = seen_of(&store.last.entries, options);
     let count: usize = seen.iter().map(|it| it.outcomes.len()).sum();
     let variants: Vec<Option<String>> = seen.iter().map(|it| it.variant.clone()).collect();
-    let cookie = options.vary.as_ref().map(|it| it.cookie.as_str());
-    let layout = Layout::of(&site, &mut seen, cookie);
+    let layout = Layout::of(&site, &mut seen, options);
     let mut checked = Checked::default();
     for (at, value) in variants.iter().enumerate() {
         let mut live = Live { client: &client, layout: &layout, pace: &mut pace, at, value };

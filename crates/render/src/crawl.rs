@@ -264,8 +264,7 @@ impl<'c, W: Watch> Crawl<'c, W> {
         {
             bytes = Some(self.store.body(&body)?.into());
         }
-        let entry =
-            Entry { key: job.key.clone(), variant, depth: job.depth, outcome: outcome.clone() };
+        let entry = Entry { key: job.key.clone(), variant, outcome: outcome.clone() };
         self.store.note(&entry)?;
         self.settle(pass, job, outcome, bytes);
         Ok(())

@@ -10,7 +10,8 @@ use crate::crawl::Seen;
 use crate::html::{self, Source};
 use crate::key::Key;
 use crate::media::Kind;
-use crate::name::{Name, Names};
+use crate::name::{Name, Names, looked_for};
+use crate::options::Options;
 use crate::outcome::{Body, Outcome, Why};
 use crate::summary::Summary;
 
@@ -28,7 +29,9 @@ pub struct Layout<'s> {
 impl<'s> Layout<'s> {
     /// Gives each page its file. Pages that are not rendered for every value of the cookie are
     /// skipped without one: a visitor with that value would get them.
-    pub fn of(site: &Url, seen: &'s mut [Seen], cookie: Option<&str>) -> Self {
+    pub fn of(site: &Url, seen: &'s mut [Seen], options: &Options) -> Self {
+        let cookie = options.vary.as_ref().map(|it| it.cookie.as_str());
+        let keep_urls = options.keep_urls;
         if let [plain, variants @ ..] = seen {
             for (key, outcome) in &mut plain.outcomes {
                 let is_page = matches!(outcome, Outcome::Body(body) if body.kind == Kind::Page);
@@ -52,9 +55,18 @@ impl<'s> Layout<'s> {
         bodies.sort_by(|one, other| one.0.cmp(other.0));
         bodies.dedup_by(|later, first| later.0 == first.0);
         let mut given = Names::default();
+        for (key, outcome) in seen.iter().flat_map(|it| &it.outcomes) {
+            let is_rendered = || bodies.binary_search_by(|it| it.0.cmp(key)).is_ok();
+            if matches!(outcome, Outcome::Skipped(_)) && !is_rendered() {
+                given.reserve(key);
+            }
+        }
         let mut names = HashMap::new();
         for (key, body) in bodies {
-            let name = given.give(key, &body.content_type, body.name.as_deref());
+            let mut name = given.give(key, &body.content_type, body.name.as_deref());
+            if keep_urls && key.query().is_none() && looked_for(key).contains(&name.file) {
+                key.path().clone_into(&mut name.address);
+            }
             names.insert(key.clone(), name);
         }
         Self { site: site.clone(), seen, names }

@@ -61,6 +61,17 @@ impl Name {
 pub struct Names {
     files: HashSet<String>,
     folders: HashSet<String>,
+    reserved: HashSet<String>,
+}
+
+/// The files that a server looks for when a path is requested, the first of them first.
+pub fn looked_for(key: &Key) -> Vec<String> {
+    let path = key.path();
+    let path = decoded(path.strip_prefix('/').unwrap_or(path));
+    match path.is_empty() || path.ends_with('/') {
+        true => vec![format!("{path}index.html")],
+        false => vec![path.clone(), format!("{path}.html"), format!("{path}/index.html")],
+    }
 }
 
 impl Names {
@@ -87,6 +98,13 @@ impl Names {
         Name::of(candidate)
     }
 
+    /// Keeps names free that a server would take for this page, which has no file.
+    pub fn reserve(&mut self, key: &Key) {
+        if key.query().is_none() {
+            self.reserved.extend(looked_for(key));
+        }
+    }
+
     /// Takes a name, if it is free.
     fn take(&mut self, file: &str) -> Result<(), Taken> {
         let lower = file.to_lowercase();
@@ -95,7 +113,8 @@ impl Names {
             let end = file.match_indices('/').nth(depth).map_or(file.len(), |(at, _)| at);
             return Err(Taken::Folder(end));
         }
-        if self.folders.contains(&lower) || self.files.contains(&lower) {
+        let is_taken = self.folders.contains(&lower) || self.files.contains(&lower);
+        if is_taken || self.reserved.contains(file) {
             return Err(Taken::Whole);
         }
         self.folders.extend(folders().map(str::to_owned));
@@ -160,11 +179,11 @@ fn assembled<'f>(
     if !extension.is_empty() {
         last = last + "." + &safe(extension, extension);
     }
-    if let Some(first) = parts.first_mut().or(Some(&mut last)).filter(|it| it.starts_with('@')) {
-        // Folders of variants begin so.
-        *first = marked(&first[1..], first);
-    }
     parts.push(last);
+    for part in parts.iter_mut().filter(|it| it.starts_with('@')) {
+        // Folders of variants begin so.
+        *part = marked(&part[1..], part);
+    }
     let path = parts.join("/");
     if path.len() <= LONGEST_PATH {
         return path;
@@ -297,6 +316,22 @@ mod tests {
         for file in &files {
             let below = files.iter().find(|it| it.starts_with(&format!("{file}/")));
             assert_eq!(below, None, "{file} is a file and a folder");
+        }
+    }
+
+    #[test]
+    fn a_page_without_a_file_is_not_answered_with_that_of_another() {
+        let mut names = Names::default();
+        names.reserve(&key("/cart"));
+        names.reserve(&key("/list?page=2"));
+        for (path, expected) in [
+            ("/cart.html", "cart~"),
+            ("/cart/", "cart/index~"),
+            ("/Cart", "Cart.html"),
+            ("/list", "list.html"),
+        ] {
+            let file = names.give(&key(path), "text/html", None).file;
+            assert!(file.starts_with(expected), "{path}: {file}");
         }
     }
 

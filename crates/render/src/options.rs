@@ -24,6 +24,9 @@ pub struct Options {
     pub public: Vec<Pattern>,
     /// The header field in which the site may name a page's file.
     pub name_header: String,
+    /// Links have the URLs of the site where a server that tries `PATH.html` and
+    /// `PATH/index.html` finds the file by them.
+    pub keep_urls: bool,
     /// A cookie of which each of some values has pages of its own.
     pub vary: Option<Vary>,
     /// Most requests per second; above 0.
@@ -102,6 +105,7 @@ impl Options {
             scope: Scope::default(),
             public: Vec::new(),
             name_header: "render-as".to_owned(),
+            keep_urls: false,
             vary: None,
             rate: 20.0,
             concurrency: 4,

@@ -15,8 +15,6 @@ pub struct Entry {
     /// The value of the cookie that it was requested with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
-    /// Number of links from a root.
-    pub depth: u32,
     /// What became of it.
     pub outcome: Outcome,
 }

@@ -13,7 +13,7 @@ use crate::key::Key;
 use crate::layout::Layout;
 use crate::media::Kind;
 use crate::options::Options;
-use crate::outcome::{Entry, Outcome, Why};
+use crate::outcome::{Entry, Outcome};
 use crate::robots::{self, Robots};
 use crate::sitemap::Sitemap;
 use crate::store::{Run, Store};
@@ -65,9 +65,7 @@ pub async fn render<W: Watch>(options: &Options, watch: &mut W) -> Result<Summar
     }
     let answers = crawl.answers as u64;
     let entries = entries(&seen);
-    let cookie = options.vary.as_ref().map(|it| it.cookie.as_str());
-    let layout_seen = seen.as_mut_slice();
-    let layout = Layout::of(&site, layout_seen, cookie);
+    let layout = Layout::of(&site, &mut seen, options);
     if !(0..=options.vary.as_ref().map_or(0, |it| it.values.len()))
         .any(|variant| layout.pages(variant).next().is_some())
     {
@@ -119,24 +117,16 @@ fn write(
     Ok(variants)
 }
 
-/// What is recorded: what the site was asked.
+/// What is recorded. Names follow from all pages, also from those that have no file.
 fn entries(seen: &[Seen]) -> Vec<Entry> {
-    let is_asked = |outcome: &Outcome| {
-        !matches!(
-            outcome,
-            Outcome::Skipped(Why::OutOfScope | Why::Robots | Why::Depth | Why::MaxPages)
-        )
-    };
     let mut entries = Vec::new();
     for seen in seen {
-        for (key, outcome) in seen.outcomes.iter().filter(|it| is_asked(it.1)) {
-            entries.push(Entry {
-                key: key.clone(),
-                variant: seen.variant.clone(),
-                depth: 0,
-                outcome: outcome.clone(),
-            });
-        }
+        let variant = || seen.variant.clone();
+        entries.extend(seen.outcomes.iter().map(|(key, outcome)| Entry {
+            key: key.clone(),
+            variant: variant(),
+            outcome: outcome.clone(),
+        }));
     }
     entries
 }

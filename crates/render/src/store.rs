@@ -45,6 +45,8 @@ pub struct Run {
     name_header: String,
     /// The patterns of pages that are for every visitor.
     public: Vec<String>,
+    /// Links have the site's URLs.
+    keep_urls: bool,
 }
 
 impl Run {
@@ -55,6 +57,7 @@ impl Run {
             cookie: options.vary.as_ref().map(|it| it.cookie.clone()),
             name_header: options.name_header.clone(),
             public: options.public.iter().map(ToString::to_string).collect(),
+            keep_urls: options.keep_urls,
         }
     }
 }

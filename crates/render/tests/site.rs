@@ -106,6 +106,22 @@ fn a_rendered_site_rendered_again_is_the_same() {
 }
 
 #[test]
+fn links_keep_their_urls_where_a_server_finds_the_file_by_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("pages");
+    let site = shop();
+    let options = Options { keep_urls: true, ..site.options(&out) };
+    render(&options).unwrap();
+    let files = files(&out);
+    assert!(files["index.html"].contains("<a href=\"/product/2#new\">old</a>"));
+    assert_eq!(
+        files["list~page=1.html"],
+        "<a href='/list~page=2.html'>next</a><a href='/product/1#top'>one</a>"
+    );
+    assert!(out.join("product/1.html").is_file());
+}
+
+#[test]
 fn the_next_run_writes_what_changed_and_removes_what_is_gone() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("pages");
