@@ -61,7 +61,10 @@ pub fn run(parts: Parts, index: usize, listeners: Listeners) -> io::Result<()> {
     cpu::attach(parts.shared.cores[index].clone());
     let supervisor = parts.supervisor.clone();
     let work = run_until_drained(parts, index, listeners);
-    runtime.block_on(supervisor.with_fault(Component::Core, work))
+    let ended = runtime.block_on(supervisor.with_fault(Component::Core, work));
+    // A disk or a resolver that hangs is not waited for.
+    runtime.shutdown_background();
+    ended
 }
 
 async fn run_until_drained(parts: Parts, index: usize, listeners: Listeners) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! A file that is sent piece by piece: a piece is read when the one before has been sent.
+//! A file that is sent piece by piece: a piece is read when the HTTP library has room for it.
 
 use crate::static_tier::disk::Disk;
 use bytes::Bytes;
@@ -10,7 +10,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-/// Bytes that are read at once: what a slow reader keeps in memory.
+/// Bytes that are read at once. A slow reader keeps a few pieces in memory: as many as the HTTP
+/// library has room for, as of any response.
 const PIECE: u64 = 32 << 10;
 
 type Piece = Pin<Box<dyn Future<Output = io::Result<Bytes>>>>;

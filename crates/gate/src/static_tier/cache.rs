@@ -14,6 +14,8 @@ const PART: usize = 16;
 /// The part of the memory for names of files that are not there: a customer can invent any
 /// number of them.
 const MISSING_PART: usize = 16;
+/// After so long a check that has no result counts as given up: its customer has left.
+const GIVEN_UP: Duration = Duration::from_secs(1);
 /// What an entry takes beside its name and content, in bytes; about.
 const ENTRY: usize = 600;
 
@@ -73,8 +75,8 @@ impl FileCache {
         for kind in [&self.found, &self.missing] {
             if let Some(entry) = kind.borrow_mut().get_mut(name) {
                 let age = now.saturating_duration_since(entry.checked);
-                let due =
-                    age > interval && entry.checking.is_none_or(|since| now > since + interval);
+                let is_checked = entry.checking.is_some_and(|since| now <= since + GIVEN_UP);
+                let due = age > interval && !is_checked;
                 if due {
                     entry.checking = Some(now);
                 }

@@ -54,23 +54,26 @@ impl Search {
     /// Searches.
     ///
     /// # Errors
-    /// A file is there and cannot be read; the error names it.
+    /// A file is there and cannot be read. The error names the directory, not the file: customers
+    /// could make any number of different errors otherwise.
     pub fn run(&self) -> io::Result<Found> {
-        let named = |name: &Path| {
-            let shown = self.directory.join(name).display().to_string();
-            move |error: io::Error| io::Error::new(error.kind(), format!("{shown}: {error}"))
-        };
+        self.search().map_err(|error| {
+            let directory = self.directory.display();
+            io::Error::new(error.kind(), format!("below {directory}: {error}"))
+        })
+    }
+
+    fn search(&self) -> io::Result<Found> {
         let root = match Beneath::open(&self.directory) {
             Ok(root) => root,
             // Whoever replaces a directory may have taken it away for a moment.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
-            Err(error) => return Err(named(Path::new(""))(error)),
+            Err(error) => return Err(error),
         };
         for name in self.candidates() {
-            let path = Path::new(std::ffi::OsStr::from_bytes(&name));
-            let opened = root.file(&name).map_err(named(path))?;
-            let Some(file) = opened else { continue };
-            return self.found(&root, &name, file).map_err(named(path));
+            if let Some(file) = root.file(&name)? {
+                return self.found(&root, &name, file);
+            }
         }
         Ok(Found::Nothing)
     }

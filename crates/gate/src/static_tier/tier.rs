@@ -82,7 +82,7 @@ impl StaticTier {
     /// disk does not answer in time: the request is for the upstream then.
     ///
     /// # Errors
-    /// The file is there and cannot be read; the error names it.
+    /// The file is there and cannot be read.
     pub async fn answer(
         &self,
         request: &Parts,
@@ -240,4 +240,88 @@ impl StaticTier {
 
 fn text(text: &str) -> HeaderValue {
     HeaderValue::from_str(text).expect("digits and dashes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::connection::deadlines::RequestDeadlines;
+    use crate::connection::exchange::{Activity, Expiry};
+    use crate::connection::state::ConnectionState;
+    use crate::telemetry::labels::Class;
+    use http::Request;
+    use std::sync::Mutex;
+    use std::sync::mpsc::channel;
+    use std::time::Instant;
+    use tokio::task::{LocalSet, spawn_local, yield_now};
+
+    fn tier(root: &Path, disk: &Rc<Disk>) -> StaticTier {
+        let directory = Directory {
+            path: root.to_owned(),
+            variant_cookie: None,
+            cache_control: HeaderValue::from_static("no-cache"),
+        };
+        StaticTier::new(&directory, Rc::new(FileCache::new(1 << 20)), disk.clone(), Duration::ZERO)
+    }
+
+    fn state() -> ConnectionState {
+        let config = Config::from_toml("[upstream]\nurl = \"http://a\"", "t").unwrap();
+        let deadlines = RequestDeadlines::of(&config);
+        ConnectionState::new(Class::New, deadlines, Arc::default(), Instant::now())
+    }
+
+    async fn once<T>(future: std::pin::Pin<&mut impl Future<Output = T>>) -> Poll<T> {
+        let mut future = future;
+        poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await
+    }
+
+    #[tokio::test]
+    async fn a_disk_that_hangs_delays_one_request_and_then_nobody() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::write(root.path().join("known"), "known").unwrap();
+        std::fs::write(root.path().join("new"), "new").unwrap();
+        let (release, wait) = channel::<()>();
+        let wait = Arc::new(Mutex::new(wait));
+        let local = LocalSet::new();
+        let test = async {
+            let disk = Rc::<Disk>::default();
+            let (tier, state) = (tier(root.path(), &disk), state());
+            let exchange = state.request(false);
+            let request = Request::get("/").body(()).unwrap().into_parts().0;
+            let found = tier.answer(&request, b"known", &exchange).await.unwrap();
+            assert_eq!(found.unwrap().status(), StatusCode::OK);
+
+            // All places are taken by work that does not end.
+            let hanging: Vec<_> = (0..40)
+                .map(|_| {
+                    let wait = wait.clone();
+                    let work = disk.work(move || Ok(drop(wait.lock().unwrap().recv())));
+                    spawn_local(work)
+                })
+                .collect();
+            yield_now().await;
+            clock::read();
+            let exchange = state.request(false);
+            let mut answer = pin!(tier.answer(&request, b"new", &exchange));
+            assert!(once(answer.as_mut()).await.is_pending());
+            assert_eq!(state.activity(), Activity::Lookup);
+            assert_eq!(exchange.counters.at_upstream.get(), 0, "it is with no upstream");
+            assert_eq!(state.expire(false), Expiry::Answer);
+            let late = once(answer.as_mut()).await;
+            assert!(matches!(late, Poll::Ready(Ok(None))), "it is for the upstream");
+
+            // Whoever comes now does not wait, and what is in memory is served.
+            let exchange = state.request(false);
+            let mut answer = pin!(tier.answer(&request, b"new", &exchange));
+            assert!(matches!(once(answer.as_mut()).await, Poll::Ready(Ok(None))));
+            let mut answer = pin!(tier.answer(&request, b"known", &exchange));
+            assert!(matches!(once(answer.as_mut()).await, Poll::Ready(Ok(Some(_)))));
+            drop(release);
+            for work in hanging {
+                let _ = work.await;
+            }
+        };
+        local.run_until(test).await;
+    }
 }
