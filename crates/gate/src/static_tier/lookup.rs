@@ -47,7 +47,7 @@ pub enum Found {
     /// The file that was known.
     Same,
     /// Another one.
-    File(StaticFile),
+    File(Box<StaticFile>),
 }
 
 impl Search {
@@ -130,13 +130,13 @@ impl Search {
         }
         let modified = u64::try_from(meta.mtime()).unwrap_or(0).min(unix_now());
         let last_modified = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(modified));
-        Ok(Found::File(StaticFile {
+        Ok(Found::File(Box::new(StaticFile {
             content_type: content_type(name, is_text),
             modified,
             last_modified: value(&last_modified),
             forms,
             stamps,
-        }))
+        })))
     }
 }
 
@@ -200,7 +200,7 @@ mod tests {
 
     fn file(search: &Search) -> Option<StaticFile> {
         match search.run().unwrap() {
-            Found::File(file) => Some(file),
+            Found::File(file) => Some(*file),
             _ => None,
         }
     }

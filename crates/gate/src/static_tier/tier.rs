@@ -152,7 +152,7 @@ impl StaticTier {
                 Ok(former)
             }
             Ok(Found::File(file)) => {
-                let file = Rc::new(file);
+                let file = Rc::<StaticFile>::from(file);
                 self.cache.put(key.into(), Some(file.clone()), now);
                 Ok(Some(file))
             }
@@ -296,7 +296,10 @@ mod tests {
             let hanging: Vec<_> = (0..40)
                 .map(|_| {
                     let wait = wait.clone();
-                    let work = disk.work(move || Ok(drop(wait.lock().unwrap().recv())));
+                    let work = disk.work(move || {
+                        let _ = wait.lock().unwrap().recv();
+                        Ok(())
+                    });
                     spawn_local(work)
                 })
                 .collect();
