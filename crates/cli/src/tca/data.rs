@@ -22,8 +22,8 @@ pub struct DataArgs {
     /// Table of measurements as CSV. Each row is a run of one operation: operation, per_s, and
     /// busy_cpus or utilisation_pct and cpus; with mhz also megacycles. Or of several that come
     /// together: a column per_s:NAME, or count:NAME with duration_s, for each
-    #[arg(long, value_name = "FILE")]
-    data: PathBuf,
+    #[arg(long, value_name = "FILE", required = true)]
+    data: Option<PathBuf>,
     /// Columns that have other names in the table, such as per_s=requests_s,operation=page
     #[arg(long, value_name = "COLUMN=NAME", value_delimiter = ',', value_parser = pair)]
     columns: Vec<(String, String)>,
@@ -40,8 +40,9 @@ fn pair(text: &str) -> Result<(String, String), String> {
 
 /// Prints what the operations of a table cost.
 pub fn run(args: DataArgs) -> anyhow::Result<Outcome> {
-    let file = args.data.display();
-    let text = tidegate_config::read_text(&args.data, LARGEST)
+    let data = args.data.unwrap_or_default();
+    let file = data.display();
+    let text = tidegate_config::read_text(&data, LARGEST)
         .map_err(|error| bad_input(format!("--data {file}: {error}")))?;
     let wrong = |why: String| bad_input(format!("--data {file}: {why}"));
     if MixedTable::is_one(&text, &args.columns) {
@@ -55,7 +56,7 @@ pub fn run(args: DataArgs) -> anyhow::Result<Outcome> {
 }
 
 /// Writes a result as JSON, where there is a file for it.
-fn written(result: &impl Serialize, file: Option<&Path>) -> anyhow::Result<Outcome> {
+pub(super) fn written(result: &impl Serialize, file: Option<&Path>) -> anyhow::Result<Outcome> {
     if let Some(file) = file {
         let text = serde_json::to_string_pretty(result)? + "\n";
         std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;

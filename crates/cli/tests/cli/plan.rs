@@ -116,10 +116,10 @@ fn costs_of_operations_that_come_together_are_told_apart_where_the_runs_do() {
     assert_eq!(output.status.code(), Some(0), "{text}");
     for expected in [
         "by least squares over 4 runs",
-        "40.0 ms",
-        "Without any of them 0.1 CPUs are busy",
+        "40.0",
+        "Without any of them 0.10 CPUs are busy",
         "do not tell Home, Image apart",
-        "Home + 2 Image, costs 12.0 ms",
+        "Home + 2.00 Image, costs 12.0",
         "megacycles of one",
     ] {
         assert!(text.contains(expected), "{expected} is missing in\n{text}");

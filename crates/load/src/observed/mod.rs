@@ -52,6 +52,8 @@ pub struct Observed {
     pub sessions: u64,
     /// Mean time in seconds from the first request of a session to its last.
     pub length_s: Interval,
+    /// Seconds from the first request of the log to its last.
+    pub lasts_s: f64,
     /// The pages of the scenario in its order, or the operations with the most frequent first.
     pub operations: Vec<Operation>,
     /// What was counted on the way.
@@ -183,6 +185,7 @@ pub fn observe(mut log: AccessLog, observing: &Observing) -> Result<Observed, St
     Ok(Observed {
         sessions: sums.sessions,
         length_s: sums.length_s(),
+        lasts_s: sessions.lasts_s(),
         operations: all,
         places: names.iter().cloned().zip(0..).collect(),
         notes,
