@@ -10,8 +10,8 @@ use tidegate_load::access_log::{AccessLog, Format, Keys, Reading, SessionField};
 use tidegate_load::observed::{Counts, Observed, Observing, OperationRule, observe};
 use tidegate_plan::range::Range;
 use tidegate_plan::{Profile, Visits};
+use tidegate_report::Table;
 use tidegate_report::number::{number, percent, plural, range, time, with_interval};
-use tidegate_report::{HeadAndCell, Table};
 use tidegate_study::profile::{of_log, of_scenario};
 
 use super::data::written;
@@ -93,7 +93,8 @@ pub fn run(args: ProfileArgs) -> anyhow::Result<Outcome> {
     let ratio = observed.as_ref().zip(order).and_then(|(it, order)| it.others_for_each(order));
     let ratio = ratio.map(|it| Range { value: it.value, low: it.low, high: it.high });
     let notes = observed.as_ref().map_or(&[][..], |it| &it.notes);
-    print(words(&profile, ratio, &source))?;
+    let simulated = scenario.as_ref().filter(|_| observed.is_none());
+    print(words(&profile, ratio, &source, simulated))?;
     for note in notes {
         print(format!("{note}\n"))?;
     }
@@ -127,8 +128,13 @@ fn observed(args: &ProfileArgs, scenario: Option<&Scenario>) -> anyhow::Result<O
     observe(log, &observing).map_err(wrong)
 }
 
-/// The profile as text.
-fn words(profile: &Profile, ratio: Option<Range>, source: &str) -> String {
+/// The profile as text; of a simulated scenario also the visits of each class.
+fn words(
+    profile: &Profile,
+    ratio: Option<Range>,
+    source: &str,
+    simulated: Option<&Scenario>,
+) -> String {
     let mut text = format!(
         "{} {source}: {} long on average, with {} operations\n",
         plural(profile.sessions, "session", "sessions"),
@@ -142,16 +148,22 @@ fn words(profile: &Profile, ratio: Option<Range>, source: &str) -> String {
         }
         text += "\n";
     }
-    let all = profile.operations_each();
-    let rows: Vec<(&Visits, f64)> =
-        profile.operations.iter().map(|it| (it, it.per_session.value / all)).collect();
-    let columns: &[HeadAndCell<'_, (&Visits, f64), String>] = &[
-        ("operation", |(it, _)| it.operation.clone()),
-        ("of a session", |(it, _)| number(it.per_session.value)),
-        ("95 %", |(it, _)| range((it.per_session.low, it.per_session.high), number)),
-        ("share", |(_, share)| percent(*share)),
-    ];
-    text + &Table::of(&rows, columns).words(&[0]).text()
+    let mut head = vec!["operation", "of a session", "95 %", "share"];
+    let classes = simulated.filter(|it| it.classes().len() > 1);
+    head.extend(classes.iter().flat_map(|it| it.classes()).map(|class| class.name.as_str()));
+    let mut table = Table::new(head).words(&[0]);
+    for (at, Visits { operation, per_session }) in profile.operations.iter().enumerate() {
+        let mut row = vec![
+            operation.clone(),
+            number(per_session.value),
+            range((per_session.low, per_session.high), number),
+            percent(per_session.value / profile.operations_each()),
+        ];
+        let of_class = classes.iter().flat_map(|it| it.class_visits());
+        row.extend(of_class.map(|visits| number(visits.per_session(at).value)));
+        table.row(row);
+    }
+    text + &table.text()
 }
 
 /// A figure with its interval, where it has one.

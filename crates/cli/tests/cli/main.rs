@@ -15,6 +15,7 @@ mod services;
 mod shop;
 mod sim;
 mod study;
+mod tca;
 mod terminal;
 mod tracing;
 

@@ -79,7 +79,7 @@ impl Request {
 
 /// Lines that were read, and what was wrong with some.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lineage {
+pub struct LineCounts {
     /// Lines that are not empty.
     pub lines: u64,
     /// Lines that could not be read.
@@ -94,7 +94,7 @@ pub struct AccessLog {
     files: Vec<LogFile>,
     /// The files with another entry, by its time and their place.
     next: BTreeSet<(Moment, usize)>,
-    lineage: Lineage,
+    counts: LineCounts,
 }
 
 struct LogFile {
@@ -157,14 +157,14 @@ impl AccessLog {
     }
 
     fn begin(files: Vec<LogFile>, reading: Reading) -> Result<Self, String> {
-        let mut log = Self { reading, files, next: BTreeSet::new(), lineage: Lineage::default() };
+        let mut log = Self { reading, files, next: BTreeSet::new(), counts: LineCounts::default() };
         (0..log.files.len()).try_for_each(|at| log.advance(at))?;
         Ok(log)
     }
 
     /// Lines so far.
-    pub fn lineage(&self) -> &Lineage {
-        &self.lineage
+    pub fn line_counts(&self) -> &LineCounts {
+        &self.counts
     }
 
     /// The next entry; `None` at the end.
@@ -182,6 +182,9 @@ impl AccessLog {
     fn advance(&mut self, at: usize) -> Result<(), String> {
         let (file, reading) = (&mut self.files[at], &self.reading);
         loop {
+            if file.lines_read == FIRST_LOOK {
+                file.judge()?;
+            }
             let next = file.lines.next().map_err(|error| unreadable(&file.name, &error))?;
             let Some((number, line)) = next else { return file.judge() };
             let (text, read) = match line {
@@ -207,7 +210,7 @@ impl AccessLog {
                 }
             };
             file.lines_read += 1;
-            self.lineage.lines += 1;
+            self.counts.lines += 1;
             match read {
                 Ok(entry) => {
                     self.next.insert((Moment(entry.time), at));
@@ -215,9 +218,9 @@ impl AccessLog {
                     return Ok(());
                 }
                 Err(rule) => {
-                    self.lineage.broken += 1;
-                    if self.lineage.told.len() < TOLD {
-                        self.lineage.told.push(format!(
+                    self.counts.broken += 1;
+                    if self.counts.told.len() < TOLD {
+                        self.counts.told.push(format!(
                             "{}:{number}: {}",
                             file.name,
                             excerpt(&rule)
@@ -227,9 +230,6 @@ impl AccessLog {
                         file.excerpt = text;
                     }
                     file.broken += 1;
-                    if file.lines_read == FIRST_LOOK {
-                        file.judge()?;
-                    }
                 }
             }
         }
@@ -281,12 +281,12 @@ mod tests {
         AccessLog::of_bytes("access.log", bytes, Reading::default())
     }
 
-    fn all(mut log: AccessLog) -> (Vec<Entry>, Lineage) {
+    fn all(mut log: AccessLog) -> (Vec<Entry>, LineCounts) {
         let mut entries = Vec::new();
         while let Some(entry) = log.next_entry().unwrap() {
             entries.push(entry);
         }
-        (entries, log.lineage().clone())
+        (entries, log.line_counts().clone())
     }
 
     fn line(second: u32, path: &str) -> String {
@@ -297,10 +297,10 @@ mod tests {
     fn broken_lines_are_counted_and_the_first_told_with_number_and_reason() {
         let text =
             format!("\u{feff}{}\nnonsense\n{}{}", line(1, "/a"), line(2, "/b"), line(3, "/c"));
-        let (entries, lineage) = all(log(&text).unwrap());
+        let (entries, counts) = all(log(&text).unwrap());
         assert_eq!(entries.len(), 3);
-        assert_eq!((lineage.lines, lineage.broken), (4, 1));
-        assert_eq!(lineage.told, ["access.log:3: has no time in brackets"]);
+        assert_eq!((counts.lines, counts.broken), (4, 1));
+        assert_eq!(counts.told, ["access.log:3: has no time in brackets"]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub enum Format {
 impl Format {
     /// The format of a line.
     pub(super) fn of(line: &str) -> Self {
-        if line.starts_with('{') { Self::Json } else { Self::Combined }
+        if line.trim_start().starts_with('{') { Self::Json } else { Self::Combined }
     }
 
     pub(super) fn words(self) -> &'static str {

@@ -18,7 +18,7 @@ use tidegate_stats::Interval;
 
 pub use operations::{MOST, OTHERS, OperationRule};
 
-use crate::access_log::{AccessLog, Lineage};
+use crate::access_log::{AccessLog, LineCounts};
 use crate::scenario::Scenario;
 use notes::{Telling, Unknown, notes};
 use operations::{Operations, Seen};
@@ -148,7 +148,7 @@ pub fn observe(mut log: AccessLog, observing: &Observing) -> Result<Observed, St
         }
     }
     sessions.finish();
-    let Lineage { lines, broken, told } = log.lineage().clone();
+    let LineCounts { lines, broken, told } = log.line_counts().clone();
     (counts.lines, counts.broken) = (lines, broken);
     counts.followed = sessions.counts.followed;
     counts.begun_before = sessions.counts.begun_before;
