@@ -21,7 +21,7 @@ impl Format {
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::Combined => {
-                "the common or combined format: 10.0.0.7 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.1\" 200 2326 \"-\" \"Mozilla/5.0\""
+                "the common or combined format: 10.0.0.7 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/2.0\" 200 2326 \"-\" \"Mozilla/5.0\""
             }
             Self::Json => "JSON, an object on each line with time, address, path and status",
         }
