@@ -1,6 +1,6 @@
 //! The definition of a scenario.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use super::class::Class;
 use super::field::FieldRule;
@@ -17,7 +17,7 @@ use crate::client::tls::rules::TlsRules;
 use crate::feeder::Feeder;
 
 /// All that a scenario file says, checked.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ScenarioDefinition {
     pub(crate) name: String,
     pub(crate) description: String,
@@ -34,7 +34,8 @@ pub(crate) struct ScenarioDefinition {
     /// Names of parameters in templates; templates refer to them by index.
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) fields: Vec<(String, FieldRule)>,
-    pub(crate) feeders: Vec<Feeder>,
+    /// Shared by what is derived of it: they may be large.
+    pub(crate) feeders: Arc<[Feeder]>,
     /// The feeders that each class uses, by their indices; empty without feeders.
     pub(crate) fed: Vec<Vec<u8>>,
     pub(crate) arrivals: Option<Arrivals>,

@@ -74,7 +74,7 @@ impl PageVisits {
 }
 
 /// Simulated sessions.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Sessions {
     /// Visits of all sessions.
     pub(super) visits: PageVisits,

@@ -1,6 +1,7 @@
 //! What customers do on a site: pages, transitions between them, think times and patience.
 //! Read from TOML; all mistakes are reported together.
 
+mod alone;
 mod builtin;
 pub(crate) mod class;
 pub(crate) mod content;
@@ -29,6 +30,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use alone::Alone;
 pub use builtin::BUILT_IN;
 pub use class::Class;
 pub use content::{Content, FilePart, LARGEST as LARGEST_CONTENT};

@@ -139,7 +139,7 @@ impl Scenario {
     }
 
     /// Its parts, before they are shared.
-    fn only_owner(&mut self) -> &mut super::definition::ScenarioDefinition {
+    pub(super) fn only_owner(&mut self) -> &mut super::definition::ScenarioDefinition {
         Arc::get_mut(&mut self.0).expect("a scenario is changed before it is cloned")
     }
 }

@@ -103,7 +103,7 @@ fn parts(root: &Section<'_>, file: &str) -> Option<ScenarioDefinition> {
         classes,
         parameters: names.0,
         fields,
-        feeders,
+        feeders: feeders.into(),
         fed,
         arrivals,
         run,

@@ -129,7 +129,7 @@ mod tests {
     fn columns_give_the_names_of_texts_and_paths() {
         let folder = tempfile::tempdir().unwrap();
         let shop = with(folder.path(), &format!("{USERS}{ITEMS}")).unwrap();
-        let [users, items] = shop.definition().feeders.as_slice() else { panic!("two feeders") };
+        let [users, items] = &shop.definition().feeders[..] else { panic!("two feeders") };
         let columns: Vec<bool> = users.parameters.iter().map(Option::is_some).collect();
         assert_eq!(columns, [true, true, false], "no text can name e-mail");
         assert_eq!((users.rows.len(), items.rows.len()), (1, 2));
