@@ -2,3 +2,4 @@
 
 pub mod capacity;
 pub mod profile;
+mod site;

@@ -7,7 +7,7 @@ use tidegate_stats::{Carried, Interval};
 
 use super::bottleneck::{Bottleneck, bottleneck};
 use super::staircase::End;
-use super::step::{Limit, Outcome, Step};
+use crate::site::step::{Limit, Outcome, Step};
 
 /// Least share of the differences in throughput that a law explains which the site follows.
 pub(super) const EXPLAINED: f64 = 0.9;
@@ -139,8 +139,8 @@ fn law(steps: &[Step]) -> Result<ScaleFit, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::step::tests::{LIMIT, step};
     use super::*;
+    use crate::site::step::tests::{LIMIT, step};
     use proptest::prelude::*;
 
     /// A site that carries 100 per s and collapses beyond.

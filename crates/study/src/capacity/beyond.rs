@@ -7,9 +7,10 @@ use tidegate_experiment::GateTimes;
 use tidegate_experiment::turns::Order;
 use tidegate_lab::{Error, Launch, Result, Service};
 
-use super::measure::Measuring;
-use super::options::{Options, Times};
-use super::step::{Phase, Step};
+use super::options::Options;
+use crate::site::measure::Measuring;
+use crate::site::step::{Phase, Step};
+use crate::site::times::Times;
 use tidegate_stats::Interval;
 
 /// Loads, as multiples of the carried rate.
@@ -67,11 +68,10 @@ pub(super) fn windows(options: &Options) -> u32 {
 /// The gate does not start, a run fails or is interrupted.
 pub(super) fn compare(
     measuring: &mut Measuring,
-    carried: f64,
-    times: Times,
+    options: &Options,
+    (carried, times): (f64, Times),
     show: &mut dyn FnMut(&Window, u32),
 ) -> Result<Vec<Window>> {
-    let options = measuring.options;
     let gate = start_gate(options, times)?;
     let address = gate.address("gate")?.to_owned();
     let contenders: Vec<(f64, bool)> =
@@ -178,8 +178,8 @@ pub fn compared(windows: &[Window]) -> Vec<Compared> {
 #[cfg(test)]
 mod tests {
     use super::super::options::tests::options;
-    use super::super::step::tests::step;
     use super::*;
+    use crate::site::step::tests::step;
 
     fn window(round: u32, gate: bool, completed: f64) -> Window {
         let step = step(400.0, completed, 100.0 * f64::from(round + 1));

@@ -8,9 +8,9 @@ use tidegate_report::number::{number, time};
 
 use super::concurrency::AtATime;
 use super::drift::drift;
-use super::host_use::HostUse;
 use super::staircase::End;
-use super::step::{Limit, Outcome, PHASES, Step};
+use crate::site::host_use::HostUse;
+use crate::site::step::{Limit, Outcome, PHASES, Step};
 
 /// Share of what there is from which a resource counts as used up. Beyond it waiting grows with
 /// `1 / (1 − ρ)`, tenfold and more.
@@ -327,9 +327,9 @@ fn processors(count: f64) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::host_use::ProcessUse;
-    use super::super::step::tests::{LIMIT, step};
     use super::*;
+    use crate::site::host_use::ProcessUse;
+    use crate::site::step::tests::{LIMIT, step};
 
     fn host(cpus: f64, busiest_thread: f64, machine_busy: f64) -> HostUse {
         HostUse {

@@ -3,8 +3,8 @@
 use tidegate_report::number::{number, or_none, time};
 use tidegate_report::{Cell, CellOf, Column, Table};
 
-use super::host_use::HostUse;
-use super::step::{FIRST_BYTE, Limit, Outcome, Step};
+use crate::site::host_use::HostUse;
+use crate::site::step::{FIRST_BYTE, Limit, Outcome, Step};
 
 /// A row for each step. `observed`: the site's processes are known.
 pub(super) fn table<'s>(
@@ -70,8 +70,8 @@ fn cpus(step: &Step, of: fn(&HostUse) -> Option<f64>) -> Cell {
 
 #[cfg(test)]
 mod tests {
-    use super::super::step::tests::{LIMIT, step};
     use super::*;
+    use crate::site::step::tests::{LIMIT, step};
 
     #[test]
     fn lines_of_a_terminal_align_with_their_heading_whatever_the_step() {

@@ -3,7 +3,7 @@
 //! Source: Little 1961, "A proof for the queuing formula L = λW", of the requests in service: the
 //! throughput at its ceiling times the time that a request takes alone.
 
-use super::step::Step;
+use crate::site::step::Step;
 
 /// Steps beyond the limit that a ceiling needs, the factor between the lowest and the highest of
 /// their rates, and the factor within which their throughput is the same.
@@ -52,8 +52,8 @@ impl AtATime {
 
 #[cfg(test)]
 mod tests {
-    use super::super::step::tests::step;
     use super::*;
+    use crate::site::step::tests::step;
 
     /// Steps beyond the limit at these rates, with ten requests for each session that completes.
     fn beyond(of: &[(f64, f64)]) -> Vec<Step> {

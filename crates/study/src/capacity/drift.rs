@@ -2,7 +2,7 @@
 
 use tidegate_report::number::{number, time};
 
-use super::step::{Outcome, Phase, Step};
+use crate::site::step::{Outcome, Phase, Step};
 
 /// Loads up to this share of the carried rate are light.
 const LIGHT: f64 = 0.6;
@@ -83,9 +83,9 @@ fn minutes(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::host_use::HostUse;
-    use super::super::step::tests::step;
     use super::*;
+    use crate::site::host_use::HostUse;
+    use crate::site::step::tests::step;
 
     /// Steps before and after up and down, with the times of requests and the memory at each.
     fn study(times: [f64; 4], memory: [f64; 4]) -> Vec<Step> {

@@ -5,8 +5,8 @@ use tidegate_stats::Interval;
 
 use super::analysis::follows;
 use super::beyond::compared;
-use super::step::Step;
 use super::{Report, words};
+use crate::site::step::Step;
 
 /// Name of the figure of the first page.
 pub(super) const FIRST: &str = "throughput";
@@ -177,8 +177,8 @@ pub(super) fn all(report: &Report) -> Vec<Figure> {
 #[cfg(test)]
 mod tests {
     use super::super::page::tests::report;
-    use super::super::step::tests::step;
     use super::*;
+    use crate::site::step::tests::step;
 
     #[test]
     fn steps_at_about_one_rate_are_one_point() {

@@ -5,7 +5,7 @@
 //! rounds: a single round has none, and decides nothing.
 
 use super::beyond::{MULTIPLES, Window};
-use super::step::Step;
+use crate::site::step::Step;
 use tidegate_experiment::Verdict;
 use tidegate_stats::{Interval, mean};
 
@@ -83,8 +83,8 @@ pub(super) fn undecided_because(loads: &[Kept], quick: bool) -> Option<&'static 
 
 #[cfg(test)]
 mod tests {
-    use super::super::step::tests::step;
     use super::*;
+    use crate::site::step::tests::step;
 
     /// A round at a machine of this speed: its baseline of 90 per second, and the completed
     /// sessions of the windows behind the gate.

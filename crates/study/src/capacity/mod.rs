@@ -5,18 +5,14 @@ mod analysis;
 mod beyond;
 mod bottleneck;
 mod columns;
-mod completions;
 mod concurrency;
 mod drift;
 mod figures;
-mod host_use;
 mod kept;
-mod measure;
 mod options;
 mod output;
 mod page;
 mod staircase;
-mod step;
 mod tables;
 #[cfg(test)]
 mod truth;
@@ -27,19 +23,19 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use tidegate_experiment::{Error, Folder, Result};
-use tidegate_host::sockets::Endpoint;
-use tidegate_host::{Files, Provenance, is_own_address};
+use tidegate_host::Provenance;
 
+use crate::site::addresses::addresses;
+use crate::site::measure::{Look, Measuring, STEPS};
+use crate::site::processes::Processes;
+pub use crate::site::step::{Limit, Step};
+use crate::site::times::Times;
 use analysis::Analysis;
 pub use beyond::Window;
 pub use columns::line;
-use host_use::Processes;
-use measure::{Look, Measuring, STEPS};
 pub use options::Options;
-use options::Times;
 pub use staircase::End;
 use staircase::Staircase;
-pub use step::{Limit, Step};
 pub use words::terminal;
 
 /// Name of the study, and of its result.
@@ -97,15 +93,17 @@ pub fn study(
     provenance: Provenance,
     show: &mut dyn FnMut(Event),
 ) -> Result<Report> {
-    let addresses = options.addresses()?;
+    let addresses = addresses(&options.plan)?;
     let folder = Folder::create(&options.out)?;
     folder.begin_anew(NAME)?;
     clear(&folder)?;
-    let here = addresses.iter().find(|address| is_own_address(address.ip()));
-    let endpoint = here.map(|it| Endpoint { address: Some(it.ip()), port: it.port() });
-    let processes = site(options, endpoint, show)?;
+    let processes =
+        Processes::of_site(&addresses, &options.processes, &mut |note| show(Event::Note(note)))?;
     let mut measuring = Measuring {
-        options,
+        plan: &options.plan,
+        one_page: options.one_page,
+        limit: options.limit,
+        length: options.step,
         folder: &folder,
         site: processes.as_ref(),
         began: Instant::now(),
@@ -116,7 +114,7 @@ pub fn study(
     let times = options.times(look.response_s)?;
     announce(options, times, show);
     let first = first_rate(look.requests * look.response_s, times);
-    let (steps, staircase) = climb(&mut measuring, first, times, show)?;
+    let (steps, staircase) = climb(&mut measuring, options, (first, times), show)?;
     let end = staircase.end().ok_or_else(|| Error::Internal("the staircase did not end".into()))?;
     let carried = staircase.carried();
     let scales = (options.think_s(), times.scale);
@@ -125,9 +123,14 @@ pub fn study(
         Some(carried) if options.gate && end == End::Found => {
             show(Event::Note("Without and with the gate, in random turns:".into()));
             let each = times.warm_up + times.measure;
-            beyond::compare(&mut measuring, carried.value, times, &mut |window, left| {
-                show(Event::Window(window, each * left));
-            })?
+            beyond::compare(
+                &mut measuring,
+                options,
+                (carried.value, times),
+                &mut |window, left| {
+                    show(Event::Window(window, each * left));
+                },
+            )?
         }
         _ => Vec::new(),
     };
@@ -171,38 +174,6 @@ fn clear(folder: &Folder) -> Result<()> {
     Ok(())
 }
 
-/// The site's processes, if it runs here.
-fn site(
-    options: &Options,
-    endpoint: Option<Endpoint>,
-    show: &mut dyn FnMut(Event),
-) -> Result<Option<Processes>> {
-    let found = endpoint.and_then(|endpoint| Processes::find(endpoint, &options.processes));
-    let given = options.processes.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-    let refused = |why: &str| Err(Error::Operator(format!("--process {given}: {why}")));
-    match (&found, endpoint) {
-        (Some(site), _) => show(Event::Note(format!("site: {}", site.in_words()))),
-        (None, None) if !given.is_empty() => {
-            return refused("the site does not run on this machine; leave the flag out");
-        }
-        (None, Some(_)) if !given.is_empty() => {
-            return refused(
-                "there is no such process, or not every one; find them with `ss -ltnp`",
-            );
-        }
-        (None, Some(_)) => {
-            // The site of a test is this process.
-            let own = tidegate_host::processes::name(&Files::new("/"), std::process::id());
-            let own = own.unwrap_or_default();
-            show(Event::Note(format!(
-                "no process other than this one ({own}) is seen to listen there: the site is seen from outside only; name it with --process PID"
-            )));
-        }
-        (None, None) => {}
-    }
-    Ok(found)
-}
-
 fn announce(options: &Options, times: Times, show: &mut dyn FnMut(Event)) {
     let mut note = |text: String| show(Event::Note(text));
     if options.one_page {
@@ -233,11 +204,10 @@ fn announce(options: &Options, times: Times, show: &mut dyn FnMut(Event)) {
 
 fn climb(
     measuring: &mut Measuring,
-    first: f64,
-    times: Times,
+    options: &Options,
+    (first, times): (f64, Times),
     show: &mut dyn FnMut(Event),
 ) -> Result<(Vec<Step>, Staircase)> {
-    let options = measuring.options;
     let mut staircase =
         Staircase::new(first, options.max_rate, options.thoroughness(), options.plan.seed);
     let mut steps = Vec::new();

@@ -1,16 +1,14 @@
 //! What is studied, and how.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tidegate_host::is_own_address;
-use tidegate_lab::{Error, Result};
-use tidegate_load::{Plan, addresses_of};
+use tidegate_lab::Result;
+use tidegate_load::Plan;
 
-use super::completions::{durations, half_difference, mean, p99};
 use super::staircase::Thoroughness;
-use super::step::Limit;
+use crate::site::step::Limit;
+use crate::site::times::{Budget, Fixed, Times};
 
 /// What is studied, and how.
 #[derive(Clone, Debug)]
@@ -39,43 +37,6 @@ pub struct Options {
     pub step: Option<Duration>,
 }
 
-/// Least factor on think times.
-const LEAST_SCALE: f64 = 0.002;
-
-/// Largest part of the completions that may be chance, where the time allows: three standard
-/// deviations of their number.
-const CHANCE: f64 = 0.1;
-/// Least length of a window in limits: in it a queue exceeds the limit if the load exceeds what
-/// the site carries by `1 / LIMITS`.
-const LIMITS: f64 = 20.0;
-
-/// The times of a study, fixed once the length of a session is known.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Times {
-    /// Factor on think times.
-    pub(super) scale: f64,
-    /// Time before the measured window of each step: 99 of 100 sessions are shorter.
-    pub(super) warm_up: Duration,
-    /// Measured window.
-    pub(super) measure: Duration,
-    /// The longest that a window may become where few sessions come.
-    pub(super) longest: Duration,
-    /// Response time of one customer alone.
-    pub(super) response_s: f64,
-    /// Half the mean difference of two sessions.
-    pub(super) spread_s: f64,
-}
-
-impl Times {
-    /// The measured window at a rate: longer where few sessions come, so that they are `fewest`,
-    /// and that chance explains no more than [`CHANCE`] of the completions.
-    pub(super) fn window(&self, per_s: f64, fewest: f64) -> Duration {
-        let steady = 3.0 / CHANCE * (2.0 * self.spread_s / per_s).sqrt();
-        let longest = self.longest.as_secs_f64();
-        self.measure.max(Duration::from_secs_f64((fewest / per_s).max(steady).min(longest)))
-    }
-}
-
 impl Options {
     /// Think time of a session in reality, in seconds.
     pub(super) fn think_s(&self) -> f64 {
@@ -92,79 +53,26 @@ impl Options {
         if self.quick { Thoroughness::QUICK } else { Thoroughness::FULL }
     }
 
-    /// Times that the sessions fit into, if a request takes `response_s`: a step warms up until 99
-    /// of 100 sessions are over, so that as many leave as come, and is measured for two sessions.
+    /// Times that the sessions fit into, if a request takes `response_s`.
     ///
     /// # Errors
     /// [`Error::Operator`]: sessions are too long for the given scale.
     pub(super) fn times(&self, response_s: f64) -> Result<Times> {
         let thoroughness = self.thoroughness();
-        let budget = thoroughness.longest[usize::from(self.gate)].as_secs_f64();
-        let longest = budget / thoroughness.steps() as f64;
-        let drawn = self.plan.scenario.drawn_sessions();
-        let (think, busy) = (durations(drawn, 1.0, 0.0), durations(drawn, 0.0, response_s));
-        let whole = |of: &[f64]| p99(of) + 2.0 * mean(of);
-        let fits = ((longest - whole(&busy)).max(0.1) / whole(&think).max(1e-9)).min(1.0);
-        let scale = match self.time_scale {
-            None => fits.max(LEAST_SCALE),
-            Some(scale) if scale <= fits * 1.01 => scale,
-            Some(scale) => {
-                return Err(Error::Operator(format!(
-                    "--time-scale {scale}: a session thinks for {:.0} s, and 1 of 100 for more than {:.0} s, too long for {} steps in {:.0} minutes; leave the flag out, or give at most {fits:.3}",
-                    mean(&think) * scale,
-                    p99(&think) * scale,
-                    thoroughness.steps(),
-                    budget / 60.0
-                )));
-            }
+        let budget = Budget {
+            whole: thoroughness.longest[usize::from(self.gate)],
+            steps: thoroughness.steps(),
+            shortest: thoroughness.shortest,
         };
-        let sessions = durations(drawn, scale, response_s);
-        let seconds = |seconds: f64| Duration::from_secs_f64(seconds.min(longest / 2.0));
-        let shortest = thoroughness.shortest;
-        let warm_up = seconds(p99(&sessions)).max(self.step.unwrap_or(shortest) / 3);
-        let longest = Duration::from_secs_f64(longest).saturating_sub(warm_up);
-        let grown = Duration::from_secs_f64(LIMITS * self.limit.ms / 1000.0).min(longest);
-        let two = seconds(2.0 * mean(&sessions));
-        let measure = self.step.unwrap_or_else(|| two.max(shortest).max(grown));
-        let spread_s = half_difference(&sessions);
-        Ok(Times { scale, warm_up, measure, longest: longest.max(measure), response_s, spread_s })
-    }
-
-    /// The addresses of the site.
-    ///
-    /// # Errors
-    /// [`Error::Operator`]: the target is no URL, or not on this machine and not said to be the
-    /// operator's; [`Error::Process`]: its name does not resolve.
-    pub(super) fn addresses(&self) -> Result<Vec<SocketAddr>> {
-        let Plan { target, scenario, resolve, .. } = &self.plan;
-        let addresses = addresses_of(target, resolve).map_err(of_load)?;
-        let mut all: Vec<(&str, SocketAddr)> =
-            addresses.iter().map(|address| (target.as_str(), *address)).collect();
-        for host in scenario.hosts() {
-            let of_host = addresses_of(host.url(), resolve).map_err(of_load)?;
-            all.extend(of_host.into_iter().map(|address| (host.url(), address)));
-        }
-        let foreign = all.into_iter().find(|(_, address)| !is_own_address(address.ip()));
-        match foreign {
-            Some((url, address)) if !self.plan.attack_remote => Err(Error::Operator(format!(
-                "{url}: {address} is not this machine, and the study loads it beyond what it can carry; if the site is yours, and its users can do without it meanwhile, add --yes-this-is-mine"
-            ))),
-            _ => Ok(addresses),
-        }
-    }
-}
-
-/// An error of the load generator, by whose fault it is.
-pub(super) fn of_load(error: tidegate_load::Error) -> Error {
-    match error.exit_code() {
-        2 => Error::Operator(error.to_string()),
-        _ => Error::Process(error.to_string()),
+        let fixed = Fixed { scale: self.time_scale, step: self.step };
+        Times::fit(&self.plan.scenario, self.limit, budget, fixed, response_s)
     }
 }
 
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::site::addresses::addresses;
     use tidegate_load::{PageRequest, Scenario};
 
     pub(in crate::capacity) fn options(target: &str) -> Options {
@@ -197,11 +105,11 @@ pub(super) mod tests {
     #[test]
     fn a_site_elsewhere_is_refused_until_it_is_said_to_be_ones_own() {
         let mut options = options("https://192.0.2.1/");
-        let error = options.addresses().unwrap_err();
+        let error = addresses(&options.plan).unwrap_err();
         assert_eq!(error.exit_code(), 2);
         assert!(error.to_string().contains("--yes-this-is-mine"), "{error}");
         options.plan.attack_remote = true;
-        assert_eq!(options.addresses().unwrap(), ["192.0.2.1:443".parse().unwrap()]);
+        assert_eq!(addresses(&options.plan).unwrap(), ["192.0.2.1:443".parse().unwrap()]);
     }
 
     #[test]
@@ -210,15 +118,15 @@ pub(super) mod tests {
         let text = "[session]\nsteps = [\"A\"]\n[pages]\nA = { path = \"/\" }\n\
                     [hosts]\nsso = { url = \"https://192.0.2.1\" }\n";
         options.plan.scenario = Scenario::from_toml(text, "shop.toml").unwrap();
-        let error = options.addresses().unwrap_err().to_string();
+        let error = addresses(&options.plan).unwrap_err().to_string();
         assert!(error.contains("https://192.0.2.1: 192.0.2.1:443 is not this machine"), "{error}");
         options.plan.attack_remote = true;
-        assert_eq!(options.addresses().unwrap().len(), 1);
+        assert_eq!(addresses(&options.plan).unwrap().len(), 1);
     }
 
     #[test]
     fn a_site_on_this_machine_needs_no_word() {
-        assert!(options("https://127.0.0.9:1/").addresses().is_ok());
+        assert!(addresses(&options("https://127.0.0.9:1/").plan).is_ok());
     }
 
     #[test]

@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use tidegate_host::Machine;
 
 use super::beyond::Window;
-use super::step::Step;
 use super::tables::{flat, summary};
 use super::{Report, figures, page};
+use crate::site::step::Step;
 use tidegate_experiment::output::parquet;
 use tidegate_experiment::output::png::write_figures;
 use tidegate_experiment::{Folder, Result, Row};
@@ -66,9 +66,9 @@ fn results(report: &Report, machine: &Machine) -> Vec<Row> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::host_use::{HostUse, ProcessUse};
     use super::super::page::tests::report;
     use super::*;
+    use crate::site::host_use::{HostUse, ProcessUse};
     use ::parquet::file::reader::{FileReader, SerializedFileReader};
     use ::parquet::record::Field;
 

@@ -11,8 +11,8 @@ use super::beyond::Compared;
 use super::beyond::{BASELINE, compared};
 use super::bottleneck::Resource;
 use super::figures::FIRST;
-use super::step::Step;
 use super::{Report, columns, words};
+use crate::site::step::Step;
 use tidegate_stats::Interval;
 
 /// The whole page. `drawn` are all its figures, `palette` how their lines look.
@@ -181,12 +181,12 @@ pub(super) mod tests {
     use super::super::analysis::analyse;
     use super::super::beyond::{MULTIPLES, Window};
     use super::super::figures::{all, palette};
-    use super::super::measure::Look;
-    use super::super::options::Times;
     use super::super::options::tests::of_pages;
     use super::super::staircase::End;
-    use super::super::step::tests::{LIMIT, step};
     use super::*;
+    use crate::site::measure::Look;
+    use crate::site::step::tests::{LIMIT, step};
+    use crate::site::times::Times;
     use std::time::Duration;
     use tidegate_host::Provenance;
 

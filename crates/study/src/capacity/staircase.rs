@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tidegate_experiment::turns::Order;
 
-use super::step::{Outcome, Phase};
 use super::updown::{Trial, up_and_down};
+use crate::site::step::{Outcome, Phase};
 use tidegate_stats::Interval;
 
 /// Factor between the rates of the search.

@@ -9,14 +9,15 @@ use tidegate_stats::{CensoredHistogram, Observation};
 
 use super::analysis::{Analysis, analyse};
 use super::bottleneck::Resource;
-use super::completions::{Arrived, durations, expected};
 use super::first_rate;
-use super::host_use::HostUse;
+use super::options::Options;
 use super::options::tests::of_pages;
-use super::options::{Options, Times};
 use super::staircase::{End, Staircase};
-use super::step::tests::step;
-use super::step::{Limit, Phase, Step};
+use crate::site::completions::{Arrived, durations, expected};
+use crate::site::host_use::HostUse;
+use crate::site::step::tests::step;
+use crate::site::step::{Limit, Phase, Step};
+use crate::site::times::Times;
 
 /// A site that answers `servers` requests at a time in the order of their arrival.
 #[derive(Clone, Copy)]
@@ -211,7 +212,7 @@ fn a_pool_of_workers_is_told_the_rate_that_it_carries_with_every_chance() {
         assert!(within_a_tenth(&found, 40.0), "{seed}: {found:?}");
         // Not by luck: no step well below was not carried, and none well above was.
         for step in &steps {
-            let carried = step.outcome == super::step::Outcome::Carried;
+            let carried = step.outcome == crate::site::step::Outcome::Carried;
             assert!(carried || step.rate_per_s > 36.0, "{seed}: {step:?}");
             assert!(!carried || step.rate_per_s < 46.0, "{seed}: {step:?}");
         }
@@ -262,7 +263,11 @@ fn chance_does_not_find_a_limit_of_a_site_that_has_none() {
             let mut running = Running { site: fast, answered: 0, at_s: 0.0, random: seed };
             for rate in [0.5, 2.0, 8.0, 30.0, 60.0] {
                 let step = running.step(&crowd, times, (Phase::Search, rate));
-                assert_eq!(step.outcome, super::step::Outcome::Carried, "{pages} {seed}: {step:?}");
+                assert_eq!(
+                    step.outcome,
+                    crate::site::step::Outcome::Carried,
+                    "{pages} {seed}: {step:?}"
+                );
             }
         }
     }

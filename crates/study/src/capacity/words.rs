@@ -6,7 +6,7 @@ use super::beyond::Compared;
 use super::beyond::compared;
 use super::kept::{KEPT, Kept, kept, undecided_because, verdict};
 use super::staircase::End;
-use super::step::{Outcome, Step};
+use crate::site::step::{Outcome, Step};
 use tidegate_experiment::Verdict;
 use tidegate_report::number::{self, significant, time};
 use tidegate_stats::Interval;
@@ -283,8 +283,8 @@ pub fn terminal(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::page::tests::report;
-    use super::super::step::tests::step;
     use super::*;
+    use crate::site::step::tests::step;
 
     #[test]
     fn the_headline_is_what_a_manager_asks_for() {

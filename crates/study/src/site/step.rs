@@ -1,4 +1,4 @@
-//! One step of the staircase: a rate that was offered for a while, and what became of it.
+//! One step: a rate that was offered for a while, and what became of it.
 
 use std::collections::BTreeMap;
 
@@ -80,7 +80,7 @@ type TimesOf = fn(&Phases) -> &Percentiles;
 
 /// The phases of requests and connections in the order of a connection: the figure of a step that
 /// has the median, the phase in words, and its times in the result of a run.
-pub(super) const PHASES: [(&str, &str, TimesOf); 5] = [
+pub(crate) const PHASES: [(&str, &str, TimesOf); 5] = [
     ("connect_ms", "TCP connect", |it| &it.connect),
     ("full_handshake_ms", "full TLS handshake", |it| &it.full_handshake),
     ("resumed_handshake_ms", "resumed TLS handshake", |it| &it.resumed_handshake),
@@ -88,7 +88,7 @@ pub(super) const PHASES: [(&str, &str, TimesOf); 5] = [
     ("last_byte_ms", "first to last byte", |it| &it.last_byte),
 ];
 /// From sending the request to the first byte of the response.
-pub(super) const FIRST_BYTE: &str = "first_byte_ms";
+pub(crate) const FIRST_BYTE: &str = "first_byte_ms";
 
 /// A step and its figures. Rates are of sessions per second.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -205,13 +205,13 @@ impl Step {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    pub(in crate::capacity) const LIMIT: Limit = Limit { ms: 500.0, percentile: 95 };
+    pub(crate) const LIMIT: Limit = Limit { ms: 500.0, percentile: 95 };
 
     /// A step at a rate, of which so many complete with this response time.
-    pub(in crate::capacity) fn step(rate: f64, completed: f64, response_ms: f64) -> Step {
+    pub(crate) fn step(rate: f64, completed: f64, response_ms: f64) -> Step {
         let mut step = Step {
             number: 1,
             phase: Phase::Curve,

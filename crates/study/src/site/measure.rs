@@ -6,15 +6,17 @@ use tidegate_lab::{Error, Result};
 use tidegate_load::outcome::Name;
 use tidegate_load::{Arrivals, Plan, RunStage, Summary};
 
+use super::addresses::of_load;
 use super::completions::{Arrived, Expected, durations, expected, mean};
-use super::host_use::{HostUse, Observation, Processes};
-use super::options::{Options, Times, of_load};
-use super::step::{Outcome, PHASES, Phase, Step};
+use super::host_use::{HostUse, Observation};
+use super::processes::Processes;
+use super::step::{Limit, Outcome, PHASES, Phase, Step};
+use super::times::Times;
 use tidegate_experiment::Folder;
 use tidegate_experiment::folder::MAKE_ROOM;
 
 /// Name of the folder of the steps' raw data.
-pub(super) const STEPS: &str = "steps";
+pub(crate) const STEPS: &str = "steps";
 /// Sessions that should be expected in a measured window: it becomes longer for them, as far as
 /// the time of the study allows.
 const FEWEST: f64 = 20.0;
@@ -30,26 +32,33 @@ const PAUSE: Duration = Duration::from_millis(100);
 const FAILED: f64 = 0.05;
 
 /// Measures steps at a site.
-pub(super) struct Measuring<'a> {
-    pub(super) options: &'a Options,
-    pub(super) folder: &'a Folder,
-    pub(super) site: Option<&'a Processes>,
-    pub(super) began: Instant,
+pub(crate) struct Measuring<'a> {
+    /// The load of a step, but for its rate and times.
+    pub(crate) plan: &'a Plan,
+    /// The scenario is one page, as of a URL alone.
+    pub(crate) one_page: bool,
+    /// The response times that count as served.
+    pub(crate) limit: Limit,
+    /// Measured time of a step where the operator has fixed it.
+    pub(crate) length: Option<Duration>,
+    pub(crate) folder: &'a Folder,
+    pub(crate) site: Option<&'a Processes>,
+    pub(crate) began: Instant,
     /// Steps so far: each has its own files and seed.
-    pub(super) number: usize,
+    pub(crate) number: usize,
     /// The last step was not carried.
-    pub(super) overloaded: bool,
+    pub(crate) overloaded: bool,
 }
 
 /// What the first look at a site showed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Look {
+pub(crate) struct Look {
     /// Mean response time of a request.
-    pub(super) response_s: f64,
+    pub(crate) response_s: f64,
     /// Mean time from a request to the last byte of its response, in milliseconds.
-    pub(super) service_ms: f64,
+    pub(crate) service_ms: f64,
     /// Requests of a session.
-    pub(super) requests: f64,
+    pub(crate) requests: f64,
 }
 
 impl Measuring<'_> {
@@ -57,9 +66,9 @@ impl Measuring<'_> {
     ///
     /// # Errors
     /// It cannot be reached, answers errors only, or the scenario does not fit it.
-    pub(super) fn look(&self) -> Result<Look> {
+    pub(crate) fn look(&self) -> Result<Look> {
         let mut plan = self.alone();
-        plan.measure = self.options.step.map_or(LOOK, |step| step.max(LOOK / 6).min(LOOK));
+        plan.measure = self.length.map_or(LOOK, |step| step.max(LOOK / 6).min(LOOK));
         let summary = tidegate_load::run(plan, &mut |_| ()).map_err(of_load)?;
         self.check_stop()?;
         let totals = &summary.totals;
@@ -68,7 +77,7 @@ impl Measuring<'_> {
         if totals.requests_ok == 0 || totals.requests_failed as f64 > FAILED * all as f64 {
             return Err(Error::Process(self.misfit(&summary, lost)));
         }
-        let requests = self.options.plan.scenario.session_length().mean_requests.max(1.0);
+        let requests = self.plan.scenario.session_length().mean_requests.max(1.0);
         let response_s = (summary.response.mean_ms / 1000.0).max(1e-5);
         Ok(Look { response_s, service_ms: service_ms(&summary), requests })
     }
@@ -95,27 +104,27 @@ impl Measuring<'_> {
         seen.retain(|text| !text.is_empty());
         let seen = if seen.is_empty() { format!("{lost} sessions lost") } else { seen.join("; ") };
         let never_began = totals.requests_ok == 0 && totals.refused > 0 && totals.admitted == 0;
-        let remedy = match self.options.one_page {
-            _ if never_began && self.options.plan.target.starts_with("https") => {
+        let remedy = match self.one_page {
+            _ if never_began && self.plan.target.starts_with("https") => {
                 "it may not use TLS on this port (try http:// or another port), or refuse this machine"
                     .to_owned()
             }
-            true => format!("look at it with `tidegate load {} -n 1`", self.options.plan.target),
+            true => format!("look at it with `tidegate load {} -n 1`", self.plan.target),
             false => format!(
                 "check the scenario with `tidegate load {} --target {} -n 1`, and whether it is for this site",
-                self.options.plan.scenario.name(),
-                self.options.plan.target
+                self.plan.scenario.name(),
+                self.plan.target
             ),
         };
-        format!("{} {what} ({seen}); {remedy}", self.options.plan.target)
+        format!("{} {what} ({seen}); {remedy}", self.plan.target)
     }
 
     /// A step at a rate before the site.
     ///
     /// # Errors
     /// The run fails or is interrupted.
-    pub(super) fn step(&mut self, phase: Phase, rate: f64, times: Times) -> Result<Step> {
-        let Plan { target, insecure, .. } = &self.options.plan;
+    pub(crate) fn step(&mut self, phase: Phase, rate: f64, times: Times) -> Result<Step> {
+        let Plan { target, insecure, .. } = &self.plan;
         self.step_at(target, *insecure, phase, rate, times)
     }
 
@@ -123,7 +132,7 @@ impl Measuring<'_> {
     ///
     /// # Errors
     /// As [`Measuring::step`].
-    pub(super) fn step_at(
+    pub(crate) fn step_at(
         &mut self,
         target: &str,
         insecure: bool,
@@ -135,8 +144,8 @@ impl Measuring<'_> {
             self.recover(times)?;
         }
         self.number += 1;
-        let mut plan = self.plan(target, insecure);
-        if target != self.options.plan.target {
+        let mut plan = self.plan_for(target, insecure);
+        if target != self.plan.target {
             plan.resolve.clear();
         }
         plan.seed = plan.seed.wrapping_add(self.number as u64);
@@ -199,8 +208,7 @@ impl Measuring<'_> {
     /// become slower does not.
     fn expected(&self, summary: &Summary, times: Times) -> Expected {
         let response_s = early_response_s(summary).unwrap_or(times.response_s);
-        let sessions =
-            durations(self.options.plan.scenario.drawn_sessions(), times.scale, response_s);
+        let sessions = durations(self.plan.scenario.drawn_sessions(), times.scale, response_s);
         let window = (summary.warm_up_s, summary.warm_up_s + summary.measured_s);
         expected(&arrivals(summary), window, &sessions)
     }
@@ -213,7 +221,7 @@ impl Measuring<'_> {
         times: Times,
         host: Option<HostUse>,
     ) -> Step {
-        let limit = self.options.limit;
+        let limit = self.limit;
         let (totals, seconds) = (&summary.totals, summary.measured_s.max(1e-9));
         let share = f64::from(limit.percentile) / 100.0;
         let usual = summary.response.usual();
@@ -265,8 +273,8 @@ impl Measuring<'_> {
 
     /// # Errors
     /// The operator has interrupted the study.
-    pub(super) fn check_stop(&self) -> Result<()> {
-        match self.options.plan.stop.is_stopped() {
+    pub(crate) fn check_stop(&self) -> Result<()> {
+        match self.plan.stop.is_stopped() {
             true => {
                 Err(Error::Process("interrupted: the study has no result; run it again".to_owned()))
             }
@@ -276,7 +284,7 @@ impl Measuring<'_> {
 
     /// One customer at a time, who hardly thinks.
     fn alone(&self) -> Plan {
-        let mut plan = self.options.plan.clone();
+        let mut plan = self.plan.clone();
         plan.arrivals = Some(Arrivals::closed(1));
         let think = plan.scenario.session_duration().as_secs_f64();
         plan.time_scale = (0.5 / think.max(0.5)).max(0.002);
@@ -285,8 +293,8 @@ impl Measuring<'_> {
         plan
     }
 
-    fn plan(&self, target: &str, insecure: bool) -> Plan {
-        let mut plan = self.options.plan.clone();
+    fn plan_for(&self, target: &str, insecure: bool) -> Plan {
+        let mut plan = self.plan.clone();
         (plan.target, plan.insecure) = (target.to_owned(), insecure);
         plan.ca = plan.ca.filter(|_| !insecure);
         plan

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+use super::processes::Processes;
 use serde::Serialize;
 use tidegate_host::cgroup::{self, Membership, Mounts};
-use tidegate_host::sockets::{self, Endpoint};
 use tidegate_host::{
     Cores, Files, IdleTimes, ServiceUse, cpu_clock, processes, tcp, waiting_to_be_accepted,
 };
@@ -49,52 +49,8 @@ pub struct ProcessUse {
     pub cpus: f64,
 }
 
-/// The site's processes on this machine.
-#[derive(Clone, Debug)]
-pub struct Processes {
-    files: Files,
-    heads: Vec<u32>,
-    endpoint: Endpoint,
-}
-
-impl Processes {
-    /// The processes that listen for an endpoint, or the given ones; with their descendants at any
-    /// time. `None` if there is none, or one of them does not exist.
-    pub fn find(endpoint: Endpoint, given: &[u32]) -> Option<Self> {
-        let files = Files::new("/");
-        let own = std::process::id();
-        let heads = match given {
-            [] => sockets::holders(&files, &sockets::listeners(&files, endpoint), own),
-            given => given.to_vec(),
-        };
-        let runs = |pid: &u32| cpu_clock::of_process(*pid).is_ok();
-        let known = !heads.is_empty() && heads.iter().all(runs);
-        known.then_some(Self { files, heads, endpoint })
-    }
-
-    /// Their numbers now.
-    pub fn now(&self) -> Vec<u32> {
-        processes::with_descendants(&self.files, &self.heads, std::process::id())
-    }
-
-    /// Their names and numbers, for people: `nginx (12, 13)`.
-    pub fn in_words(&self) -> String {
-        let name = |pid: &u32| processes::name(&self.files, *pid).unwrap_or_default();
-        let all = self.now();
-        let mut names: Vec<String> = all.iter().map(name).collect();
-        names.sort();
-        names.dedup();
-        let (first, more) = (all.iter().take(4), all.len().saturating_sub(4));
-        let mut numbers = first.map(u32::to_string).collect::<Vec<_>>().join(", ");
-        if more > 0 {
-            numbers += &format!(" and {more} more");
-        }
-        format!("{} ({numbers})", names.join(", "))
-    }
-}
-
 /// Follows the use during a window: begins when it is made.
-pub(super) struct Observation<'a> {
+pub(crate) struct Observation<'a> {
     site: &'a Processes,
     began: Instant,
     pids: Vec<u32>,
@@ -107,7 +63,7 @@ pub(super) struct Observation<'a> {
 }
 
 impl<'a> Observation<'a> {
-    pub(super) fn begin(site: &'a Processes) -> Self {
+    pub(crate) fn begin(site: &'a Processes) -> Self {
         let files = &site.files;
         let pids = site.now();
         let mut idle = IdleTimes::default();
@@ -126,13 +82,13 @@ impl<'a> Observation<'a> {
     }
 
     /// Looks at the accept queue.
-    pub(super) fn sample(&mut self) {
+    pub(crate) fn sample(&mut self) {
         let waiting = waiting_to_be_accepted(&self.site.files, self.site.endpoint);
         self.accept_queue = self.accept_queue.max(waiting.unwrap_or(0));
     }
 
     /// The use since the begin; `None` if no time has passed.
-    pub(super) fn end(mut self) -> Option<HostUse> {
+    pub(crate) fn end(mut self) -> Option<HostUse> {
         self.sample();
         let files = &self.site.files;
         let seconds = self.began.elapsed().as_secs_f64();
@@ -216,6 +172,7 @@ mod tests {
     use super::*;
     use std::net::TcpListener;
     use std::time::Duration;
+    use tidegate_host::sockets::Endpoint;
 
     #[test]
     fn a_busy_process_is_observed_with_its_thread_and_its_accept_queue() {
@@ -260,13 +217,5 @@ mod tests {
         assert_eq!(quota(&files, &[1, 2, 3]), Some(0.75));
         assert_eq!(quota(&files, &[1, 4]), None);
         assert_eq!(quota(&files, &[]), None);
-    }
-
-    #[test]
-    fn without_a_listener_or_a_process_there_is_no_site_to_observe() {
-        let port = tidegate_lab::free_address().unwrap().port();
-        let endpoint = Endpoint { address: "127.0.0.1".parse().ok(), port };
-        assert!(Processes::find(endpoint, &[]).is_none());
-        assert!(Processes::find(endpoint, &[u32::MAX]).is_none());
     }
 }

@@ -10,22 +10,22 @@ use tidegate_load::scenario::DrawnSession;
 
 /// Sessions that arrived evenly between two times, in seconds since the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Arrived {
-    pub(super) from_s: f64,
-    pub(super) to_s: f64,
-    pub(super) count: f64,
+pub(crate) struct Arrived {
+    pub(crate) from_s: f64,
+    pub(crate) to_s: f64,
+    pub(crate) count: f64,
 }
 
 /// Sessions that are expected to complete, and the standard deviation of their number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Expected {
-    pub(super) count: f64,
-    pub(super) deviation: f64,
+pub(crate) struct Expected {
+    pub(crate) count: f64,
+    pub(crate) deviation: f64,
 }
 
 /// How long sessions last on a site that answers each request after `response_s`, in ascending
 /// order; `scale` is the factor on think times.
-pub(super) fn durations(drawn: &[DrawnSession], scale: f64, response_s: f64) -> Vec<f64> {
+pub(crate) fn durations(drawn: &[DrawnSession], scale: f64, response_s: f64) -> Vec<f64> {
     let of = |it: &DrawnSession| {
         scale * it.think.as_secs_f64() + f64::from(it.requests) * response_s.max(0.0)
     };
@@ -35,19 +35,19 @@ pub(super) fn durations(drawn: &[DrawnSession], scale: f64, response_s: f64) -> 
 }
 
 /// The duration that 99 of 100 sessions do not exceed, of durations in ascending order.
-pub(super) fn p99(durations: &[f64]) -> f64 {
+pub(crate) fn p99(durations: &[f64]) -> f64 {
     let rank = (durations.len() * 99).div_ceil(100).saturating_sub(1);
     durations.get(rank).copied().unwrap_or(0.0)
 }
 
-pub(super) fn mean(durations: &[f64]) -> f64 {
+pub(crate) fn mean(durations: &[f64]) -> f64 {
     tidegate_stats::mean(durations.iter().copied()).unwrap_or(0.0)
 }
 
 /// Half the mean difference of two durations, which are in ascending order: `∫ F (1 − F)`. Of
 /// sessions that arrive at a rate λ, the number that complete in a long window has the variance
 /// `2 λ ∫ F (1 − F)` once the arrivals are known.
-pub(super) fn half_difference(durations: &[f64]) -> f64 {
+pub(crate) fn half_difference(durations: &[f64]) -> f64 {
     let count = durations.len() as f64;
     let weighted = durations.iter().enumerate();
     let sum: f64 = weighted.map(|(at, it)| (2.0 * at as f64 - count + 1.0) * it).sum();
@@ -55,7 +55,7 @@ pub(super) fn half_difference(durations: &[f64]) -> f64 {
 }
 
 /// The sessions that are expected to complete in a window, of these durations and arrivals.
-pub(super) fn expected(
+pub(crate) fn expected(
     arrivals: &[Arrived],
     (begin, end): (f64, f64),
     durations: &[f64],
