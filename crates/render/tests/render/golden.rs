@@ -1,15 +1,13 @@
 //! What crawlers get wrong: for each page of `golden` the page that is rendered from it. In both
 //! `HOST` stands for the host of the site.
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p tidegate-render --test golden` writes the rendered pages anew, to
+//! `UPDATE_GOLDEN=1 cargo test -p tidegate-render --test render golden` writes the rendered pages anew, to
 //! be read before they are committed.
-
-mod common;
 
 use std::fs;
 use std::path::Path;
 
-use common::{Answer, Site, file, page, render, status, with};
+use crate::common::{Answer, Site, file, page, render, status, with};
 
 /// Pages below /k are rendered, those below /d are not there, and /in has the cases.
 fn answer(path: &str, cases: &[(String, Vec<u8>)], host: &str) -> Answer {
@@ -101,9 +99,9 @@ fn each_case_is_rendered_as_its_file_says() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
     // Served as they are and rendered again, they are the same.
     let again = out.with_file_name("again");
-    let served = common::serve(&out);
+    let served = crate::common::serve(&out);
     render(&served.options(&again)).unwrap();
-    let (before, after) = (common::files(&out), common::files(&again));
+    let (before, after) = (crate::common::files(&out), crate::common::files(&again));
     for (name, text) in &after {
         assert_eq!(text, &before[name], "{name}");
     }

@@ -1,12 +1,10 @@
 //! Whole runs against sites that are busy, ill, endless or hostile.
 
-mod common;
-
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{Site, file, files, page, render, status, with};
+use crate::common::{Site, file, files, page, render, status, with};
 use tidegate_render::{Pattern, Summary};
 
 /// Reasons with their counts.

@@ -1,8 +1,5 @@
 //! A site that answers as a test says, and the files that are rendered from it.
 
-// Not every test uses all.
-#![allow(dead_code)]
-
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};

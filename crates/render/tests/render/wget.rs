@@ -1,10 +1,8 @@
 //! The same site with wget: what a general crawler makes of it. Skipped where wget is missing.
 
-mod common;
-
 use std::process::Command;
 
-use common::{Site, files, page, render, status, with};
+use crate::common::{Site, files, page, render, status, with};
 
 #[test]
 fn wget_saves_personal_pages_ties_forms_to_the_host_and_requests_one_page_twice() {
@@ -20,7 +18,7 @@ fn wget_saves_personal_pages_ties_forms_to_the_host_and_requests_one_page_twice(
              <form action=/list><input name=a></form>",
         ),
         "/cart" => with(page("yours"), "set-cookie", "basket=1"),
-        "/set.png" => common::file("image/png", b"png"),
+        "/set.png" => crate::common::file("image/png", b"png"),
         "/robots.txt" => status(404),
         path if path.starts_with("/list") || path == "/only" => page("list"),
         _ => status(404),

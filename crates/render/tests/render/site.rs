@@ -1,13 +1,11 @@
 //! Whole runs against sites that do what crawlers stumble over.
 
-mod common;
-
 use std::fs;
 use std::io::Read as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{Site, file, files, page, render, serve, status, with};
+use crate::common::{Site, file, files, page, render, serve, status, with};
 use tidegate_render::{Error, Options, Summary, Vary};
 
 /// Reasons with their counts.
