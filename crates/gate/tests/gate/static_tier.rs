@@ -475,3 +475,34 @@ fn the_gate_counts_and_shows_what_answers() {
     admin.read_to_string(&mut metrics).unwrap();
     assert!(metrics.contains("\ntidegate_tier_requests_total{tier=\"static\"} 1\n"), "{metrics}");
 }
+
+#[test]
+fn returning_customers_get_files_over_tls_and_a_reload_breaks_no_response_off() {
+    let root = directory(&["a.html"]);
+    let large = vec![b'z'; 8 << 20];
+    fs::write(root.path().join("large.bin"), &large).unwrap();
+    let upstream = hello();
+    let route = format!("[[routes]]\npath = \"/\"\ndirectory = \"{}\"\n", root.path().display());
+    let gate = gate(upstream, &route);
+    let config = any_client();
+    assert_eq!(get(&mut connect(&gate, &config), "/a").unwrap().text(), "<a.html>");
+    let mut connection = connect(&gate, &config);
+    send(&mut connection, b"GET /large.bin HTTP/1.1\r\nHost: a\r\n\r\n");
+    receive_head(&mut connection).unwrap();
+    assert_eq!(kind(&connection), rustls::HandshakeKind::Resumed);
+    // The response waits for the customer while the route and the file go away.
+    let without = format!(
+        "[listen]\naddress = \"127.0.0.1:0\"\ncores = \"{}\"\n[admin]\naddress = \"off\"\n\
+         [admission]\npolicy = \"off\"\n[upstream]\nurl = \"http://{upstream}\"\nprocesses = \"none\"\n",
+        a_core()
+    );
+    assert!(gate.reload(|| tidegate_gate::config::Config::from_toml(&without, "test.toml")));
+    until("the route is gone", || {
+        get(&mut connect(&gate, &config), "/a").unwrap().text() == "hello"
+    });
+    fs::remove_file(root.path().join("large.bin")).unwrap();
+    let mut body = vec![0; large.len()];
+    connection.read_exact(&mut body).unwrap();
+    assert!(body == large, "other bytes");
+    assert_eq!(get(&mut connection, "/a").unwrap().text(), "<a.html>", "it keeps its routes");
+}
