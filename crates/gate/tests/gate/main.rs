@@ -19,6 +19,7 @@ mod resumption;
 mod routes;
 mod slow_readers;
 mod smuggling;
+mod static_changes;
 mod static_tier;
 mod supervision;
 mod ticket_keys;

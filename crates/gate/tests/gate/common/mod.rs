@@ -2,6 +2,7 @@
 //! it, customers.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub mod files;
 pub mod openssl;
 pub mod plain;
 
