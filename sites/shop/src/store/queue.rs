@@ -65,7 +65,7 @@ pub async fn due(database: &Database, most: i64) -> Result<Vec<Entry<Due>>> {
 
 /// Takes the steps of an order, whenever they are due.
 pub async fn of_order(database: &Database, order: i64) -> Result<Vec<Entry<Due>>> {
-    const SQL: &str = select!("q.order_id = $1 ORDER BY q.id LIMIT 2");
+    const SQL: &str = select!("q.order_id = $1 ORDER BY q.id LIMIT 4");
     claim(database, SQL, &values![order]).await
 }
 
