@@ -75,6 +75,32 @@ pub fn name(files: &Files, pid: u32) -> Option<String> {
     Some(files.read(format!("/proc/{pid}/comm"))?.trim().to_owned())
 }
 
+/// The processes of a name (`comm`, at most 15 bytes), ascending.
+pub fn named(files: &Files, wanted: &str) -> Vec<u32> {
+    let mut found: Vec<u32> = all(files)
+        .take(PROCESSES)
+        .filter(|pid| name(files, *pid).is_some_and(|name| name == wanted))
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+/// Bytes that a process and the children that it has waited for have read from disks and written to
+/// them; `None` where the kernel does not say, as of a process of somebody else.
+///
+/// Source: `proc_pid_io(5)`, `read_bytes` and `write_bytes`.
+pub fn disk_bytes(files: &Files, pid: u32) -> Option<u64> {
+    parse_disk_bytes(&files.read(format!("/proc/{pid}/io"))?)
+}
+
+fn parse_disk_bytes(io: &str) -> Option<u64> {
+    let figure = |name: &str| {
+        let mut lines = io.lines().filter_map(|line| line.split_once(':'));
+        lines.find(|(key, _)| *key == name)?.1.trim().parse::<u64>().ok()
+    };
+    figure("read_bytes")?.checked_add(figure("write_bytes")?)
+}
+
 /// The numbers of all processes, in no order.
 pub(crate) fn all(files: &Files) -> impl Iterator<Item = u32> {
     let names = files.names("/proc").into_iter().flatten();
@@ -114,6 +140,24 @@ mod tests {
         for bad in ["", "1 (a", "1 (a) S", "1 (a) S -1", "1 (a) S x"] {
             assert_eq!(parse_parent(bad), None, "{bad:?}");
         }
+    }
+
+    #[test]
+    fn what_went_to_disks_is_read_of_the_two_lines_that_say_so() {
+        let io =
+            "rchar: 9\nwchar: 9\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 1\n";
+        assert_eq!(parse_disk_bytes(io), Some(12_288));
+        for bad in ["", "read_bytes: 1\n", "read_bytes: x\nwrite_bytes: 1\n"] {
+            assert_eq!(parse_disk_bytes(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn this_process_is_found_by_its_name() {
+        let files = Files::new("/");
+        let own = name(&files, std::process::id()).unwrap();
+        assert!(named(&files, &own).contains(&std::process::id()));
+        assert!(named(&files, "no such name/").is_empty());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::keys::CAPACITY;
 use crate::range::Range;
 
 /// Largest file that is read, in bytes.
-const LARGEST: u64 = 256 << 20;
+pub(crate) const LARGEST: u64 = 256 << 20;
 
 /// Reads the table `capacity` and the file that it names. `None` after a mistake.
 pub(crate) fn read(table: &Section<'_>) -> Option<Costs> {

@@ -8,7 +8,10 @@ use crate::alternatives::{Answer, Optimisation, Question};
 use crate::capacity;
 use crate::headroom::Headroom;
 use crate::inputs::{Costs, Inputs, Operation};
-use crate::keys::{CAPACITY, DEMAND, HAVE, OPERATION, OPTIMISATION, OVERLOAD, PLAN, RULES, SERVER};
+use crate::keys::{
+    CAPACITY, COSTS, DEMAND, HAVE, OPERATION, OPTIMISATION, OVERLOAD, PLAN, RULES, SERVER,
+};
+use crate::measured;
 use crate::overload::{AtRisk, Curve, Overload};
 use crate::partition::MOST;
 use crate::plan::{Have, Rules};
@@ -62,10 +65,11 @@ pub fn reference() -> String {
          `tidegate plan FILE` reads a TOML file. All mistakes are reported at once, a line each: \
          `file:LINE: table.key = value: rule; remedy`. `tidegate plan --example` prints one.\n",
     );
-    let tables: [(&str, &dyn Keys); 9] = [
+    let tables: [(&str, &dyn Keys); 10] = [
         ("A plan", &PLAN),
         ("[demand]", &DEMAND),
         ("[[operations]]", &OPERATION),
+        ("[costs]", &COSTS),
         ("[capacity]", &CAPACITY),
         ("[[servers]]", &SERVER),
         ("[rules]", &RULES),
@@ -127,25 +131,32 @@ fn read(root: &Section<'_>) -> Option<Asked> {
     Some(Asked { question, overload })
 }
 
-/// The operations of the file, or what a server carried. `None` after a mistake.
+/// The operations of the file, what they cost as measured, or what a server carried. `None` after a
+/// mistake.
 fn costs(root: &Section<'_>) -> Option<Costs> {
-    match (root.given(&PLAN.operations), root.given(&PLAN.capacity)) {
-        (Some(_), Some(_)) => {
-            root.wrong("has both `operations` and `capacity`", "leave out one of them");
-            None
-        }
-        (None, Some(table)) => capacity::read(&table),
-        (None, None) if root.get("operations").is_none() && root.get("capacity").is_none() => {
+    let given: Vec<&str> = ["operations", "costs", "capacity"]
+        .into_iter()
+        .filter(|it| root.get(it).is_some())
+        .collect();
+    match given.as_slice() {
+        [] => {
             root.wrong(
                 "does not say what a session costs",
-                "add [[operations]], or [capacity] with a result of `tidegate study capacity`",
+                "add [[operations]], [costs] with a result of `tidegate tca`, or [capacity] with one of `tidegate study capacity`",
             );
             None
         }
-        (operations, None) => {
-            let operations = operations.unwrap_or_default();
+        ["costs"] => measured::read(&root.given(&PLAN.costs)?),
+        ["capacity"] => capacity::read(&root.given(&PLAN.capacity)?),
+        ["operations"] => {
+            let operations = root.given(&PLAN.operations).unwrap_or_default();
             let operations = operations.iter().filter_map(operation).collect();
             Some(Costs { operations, session: None, checkout: None })
+        }
+        several => {
+            let several: Vec<String> = several.iter().map(|it| format!("`{it}`")).collect();
+            root.wrong(format!("has {}", several.join(" and ")), "leave out all but one of them");
+            None
         }
     }
 }

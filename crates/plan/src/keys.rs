@@ -13,8 +13,10 @@ keys! {
     pub(crate) static PLAN: PlanKeys {
         /// The demand.
         demand: Subtable = Required("see below");
-        /// The operations of a session and what each costs; not with `capacity`.
+        /// The operations of a session and what each costs; not with `costs` or `capacity`.
         operations: List<Subtable>(Subtable) = Unset;
+        /// What operations cost as measured, in place of `operations`.
+        costs: Subtable = Unset;
         /// What a server carried, in place of `operations`.
         capacity: Subtable = Unset;
         /// The servers that can be bought.
@@ -37,8 +39,9 @@ keys! {
         peak_factor: Spread<Number>(Number(1.0, 1e6)) = Is("3");
         /// Growth per year: 0.25 is a quarter more.
         growth: Spread<Number>(Number(-0.9, 1000.0)) = Is("0");
-        /// Length of a session; with `capacity` the one that was measured, unless it is set.
-        session: Spread<Time>(Time("1s", "1d")) = Else("must be set, except with `capacity`");
+        /// Length of a session; with `costs` and `capacity` the one that was measured, unless it is
+        /// set.
+        session: Spread<Time>(Time("1s", "1d")) = Else("must be set, except with `costs` or `capacity`");
         /// The operation that is a checkout.
         checkout: Text("name of an operation") = Unset;
         /// Browsing operations for each checkout, in place of `per_session` of the checkout.
@@ -55,6 +58,12 @@ keys! {
         per_session: Spread<Number>(Number(0.0, 1e6)) = Required("1.5");
         /// CPU time of one, in milliseconds, on a core of speed 1.
         cpu_ms: Spread<Number>(Number(0.0, 1e9)) = Required("2.5");
+    }
+
+    /// What operations cost, and how often a session has them, as measured.
+    pub(crate) static COSTS: CostsKeys {
+        /// The `summary.json` of `tidegate tca SCENARIO --target URL`.
+        file: Text("a path") = Required("out/tca/summary.json");
     }
 
     /// What a server carried. A session is then one operation of the name `session`. The rate keeps

@@ -14,6 +14,7 @@ pub mod file;
 pub mod headroom;
 pub mod inputs;
 mod keys;
+mod measured;
 pub mod mixed;
 pub mod overload;
 pub mod partition;

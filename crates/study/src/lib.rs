@@ -1,5 +1,7 @@
-//! What is special in a study: the capacity of anybody's site, and what its customers do.
+//! What is special in a study: the capacity of anybody's site, what its operations cost, and what its
+//! customers do.
 
 pub mod capacity;
 pub mod profile;
 mod site;
+pub mod tca;

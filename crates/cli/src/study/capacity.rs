@@ -172,7 +172,7 @@ fn options(args: Args) -> anyhow::Result<Options> {
 }
 
 /// On the site's own machine the load generator takes no more than one processor from it.
-fn threads(target: &str, resolve: &[Resolve]) -> usize {
+pub(crate) fn threads(target: &str, resolve: &[Resolve]) -> usize {
     let addresses = tidegate_load::addresses_of(target, resolve).unwrap_or_default();
     match addresses.iter().any(|address| tidegate_host::is_own_address(address.ip())) {
         true => 1,
@@ -180,37 +180,37 @@ fn threads(target: &str, resolve: &[Resolve]) -> usize {
     }
 }
 
-fn readable(file: &Path) -> anyhow::Result<()> {
+pub(crate) fn readable(file: &Path) -> anyhow::Result<()> {
     std::fs::File::open(file)
         .map(drop)
         .map_err(|error| bad_input(format!("--ca {}: {error}; name a PEM file", file.display())))
 }
 
-fn percentile(text: &str) -> Result<u8, String> {
+pub(crate) fn percentile(text: &str) -> Result<u8, String> {
     let found = text.parse().ok().filter(|p| Limit::PERCENTILES.contains(p));
     found.ok_or_else(|| "must be 50, 90, 95 or 99".to_owned())
 }
 
-fn time_scale(text: &str) -> Result<f64, String> {
+pub(crate) fn time_scale(text: &str) -> Result<f64, String> {
     let scale = text.parse().ok().filter(|scale| (0.002..=1.0).contains(scale));
     scale.ok_or_else(|| "must be 0.002 to 1, such as 0.1".to_owned())
 }
 
-fn step(text: &str) -> Result<Duration, String> {
+pub(crate) fn step(text: &str) -> Result<Duration, String> {
     let within = Duration::from_millis(200)..=Duration::from_mins(10);
     let step = values::length(text).ok().filter(|step| within.contains(step));
     step.ok_or_else(|| "must be 200ms to 10m, such as 10s".to_owned())
 }
 
 /// Why the load generator counts as saturated; empty if it does not.
-fn because(step: &Step) -> String {
+pub(crate) fn because(step: &Step) -> String {
     match &step.driver_saturated_because[..] {
         [] => String::new(),
         reasons => format!("  ({})", reasons.join("; ")),
     }
 }
 
-fn time_left(left: Duration) -> String {
+pub(crate) fn time_left(left: Duration) -> String {
     match left.as_secs() {
         0 => String::new(),
         seconds if seconds < 120 => format!("({seconds} s left)"),

@@ -1,10 +1,10 @@
 //! `tidegate study`: runs experiments end to end, lists those that ship, compares results.
 
-mod capacity;
+pub(crate) mod capacity;
 mod compare;
 mod list;
 mod progress;
-mod run;
+pub(crate) mod run;
 
 use clap::Subcommand;
 

@@ -22,13 +22,19 @@ pub struct DataArgs {
     /// Table of measurements as CSV. Each row is a run of one operation: operation, per_s, and
     /// busy_cpus or utilisation_pct and cpus; with mhz also megacycles. Or of several that come
     /// together: a column per_s:NAME, or count:NAME with duration_s, for each
-    #[arg(long, value_name = "FILE", required = true)]
+    #[arg(
+        long,
+        value_name = "FILE",
+        required_unless_present = "target",
+        conflicts_with = "target"
+    )]
     data: Option<PathBuf>,
     /// Columns that have other names in the table, such as per_s=requests_s,operation=page
-    #[arg(long, value_name = "COLUMN=NAME", value_delimiter = ',', value_parser = pair)]
+    #[arg(long, value_name = "COLUMN=NAME", value_delimiter = ',', value_parser = pair,
+          conflicts_with = "target")]
     columns: Vec<(String, String)>,
     /// File for the costs as JSON
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "target")]
     json: Option<PathBuf>,
 }
 

@@ -1,6 +1,7 @@
 //! `tidegate tca`: what an operation costs, and how often customers have it.
 
 mod data;
+mod measure;
 mod mixed;
 mod profile;
 
@@ -8,27 +9,37 @@ use clap::Subcommand;
 
 use crate::exit::Outcome;
 
+const AFTER: &str = "A measurement offers more load than the site carries. Run it against a site \
+                     that is yours, and whose users can do without it meanwhile. docs/tca.md \
+                     describes the method.";
+
 /// Flags of `tidegate tca`.
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(after_help = AFTER)]
 pub struct Args {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
     data: data::DataArgs,
+    #[command(flatten)]
+    measure: measure::MeasureArgs,
 }
 
-/// What `tidegate tca` does beside computing costs.
+/// What `tidegate tca` does beside measuring and computing costs.
 #[derive(Subcommand)]
 enum Command {
     /// Tell how often a session has each operation, from an access log or a scenario
     Profile(Box<profile::ProfileArgs>),
 }
 
-/// Runs the subcommand, else computes costs from a table.
+/// Runs the subcommand, else measures a site, or computes costs from a table.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
-    match args.command {
-        Some(Command::Profile(args)) => profile::run(*args),
+    if let Some(Command::Profile(args)) = args.command {
+        return profile::run(*args);
+    }
+    match args.measure.what() {
+        Some((target, scenario)) => measure::run(args.measure, target, &scenario),
         None => data::run(args.data),
     }
 }

@@ -8,6 +8,7 @@ mod common;
 mod forged;
 mod gate_signals;
 mod load;
+mod measured_costs;
 mod peers;
 mod plan;
 mod render;

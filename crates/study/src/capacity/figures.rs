@@ -55,7 +55,7 @@ fn line(name: &str, points: Vec<(f64, f64)>) -> Line {
 }
 
 /// Round ticks from 0 to at least `end`.
-fn ticks(end: f64) -> Vec<f64> {
+pub(crate) fn ticks(end: f64) -> Vec<f64> {
     let step = round_step(end.max(1e-6) / 6.0);
     (0..=7).map(|n| f64::from(n) * step).take_while(|at| *at < end + step * 0.999).collect()
 }

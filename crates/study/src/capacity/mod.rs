@@ -19,23 +19,26 @@ mod truth;
 mod updown;
 mod words;
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use tidegate_experiment::{Error, Folder, Result};
 use tidegate_host::Provenance;
 
 use crate::site::addresses::addresses;
+use crate::site::clear::clear;
 use crate::site::measure::{Look, Measuring, STEPS};
 use crate::site::processes::Processes;
 pub use crate::site::step::{Limit, Step};
 use crate::site::times::Times;
 use analysis::Analysis;
 pub use beyond::Window;
+pub(crate) use bottleneck::Resource as Cause;
 pub use columns::line;
+pub(crate) use figures::ticks;
 pub use options::Options;
 pub use staircase::End;
 use staircase::Staircase;
+pub(crate) use tables::flat;
 pub use words::terminal;
 
 /// Name of the study, and of its result.
@@ -96,7 +99,7 @@ pub fn study(
     let addresses = addresses(&options.plan)?;
     let folder = Folder::create(&options.out)?;
     folder.begin_anew(NAME)?;
-    clear(&folder)?;
+    clear(&folder, &[STEPS], &["report.html", output::RESULTS])?;
     let processes =
         Processes::of_site(&addresses, &options.processes, &mut |note| show(Event::Note(note)))?;
     let mut measuring = Measuring {
@@ -144,34 +147,23 @@ pub fn study(
     Ok(report)
 }
 
+/// What limits a site by its steps, with the evidence in words; arguments as of the whole analysis.
+pub(crate) fn cause(
+    steps: &[Step],
+    end: End,
+    carried: Option<f64>,
+    limit: Limit,
+    alone_ms: f64,
+) -> (Cause, String) {
+    let found = bottleneck::bottleneck(steps, end, carried, limit, alone_ms);
+    let evidence = found.evidence.first().map(|it| format!(" {it}")).unwrap_or_default();
+    (found.resource, found.headline + &evidence)
+}
+
 /// The first rate, of sessions that take `busy_s` without thinking. Slow sites are better
 /// approached from above than by windows that nearly nobody comes in.
 fn first_rate(busy_s: f64, times: Times) -> f64 {
     (0.5 / busy_s).max(FIRST / times.measure.as_secs_f64())
-}
-
-/// Removes the page, the table and the raw data of an earlier study of capacity, so that they are
-/// not taken for those of this one, which may have fewer steps.
-fn clear(folder: &Folder) -> Result<()> {
-    let wrong = |error: std::io::Error| {
-        Error::Operator(format!("--out {}: {error}; name another folder", folder.path().display()))
-    };
-    let steps = folder.file(STEPS);
-    std::fs::create_dir_all(&steps).map_err(wrong)?;
-    let of_a_step = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let numbered = name.get(..3).is_some_and(|it| it.bytes().all(|b| b.is_ascii_digit()));
-        numbered && (name.ends_with(".requests.parquet") || name.ends_with(".json"))
-    };
-    let earlier = std::fs::read_dir(&steps).map_err(wrong)?.flatten().map(|entry| entry.path());
-    let results = ["report.html", output::RESULTS].map(|name| folder.file(name));
-    for path in earlier.filter(of_a_step).chain(results) {
-        match std::fs::remove_file(path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(wrong(error)),
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 fn announce(options: &Options, times: Times, show: &mut dyn FnMut(Event)) {

@@ -30,7 +30,7 @@ pub(super) fn summary(report: &Report) -> Summary {
 }
 
 /// A value as a row: fields of fields are joined by underscores, lists stay.
-pub(super) fn flat(of: &impl Serialize) -> Row {
+pub(crate) fn flat(of: &impl Serialize) -> Row {
     fn add(row: &mut Row, name: &str, value: Value) {
         match value {
             Value::Object(fields) => {

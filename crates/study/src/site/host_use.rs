@@ -133,7 +133,7 @@ impl<'a> Observation<'a> {
 
 /// Processors that processes may use together. Those of one control group share its quota; the
 /// quotas of different groups add up.
-fn allowed_cpus(files: &Files, pids: &[u32]) -> f64 {
+pub(crate) fn allowed_cpus(files: &Files, pids: &[u32]) -> f64 {
     let cores: BTreeSet<usize> = pids
         .iter()
         .filter_map(|pid| Cores::of_process(*pid).ok())
@@ -161,7 +161,7 @@ fn cpu_s(pid: u32) -> f64 {
 }
 
 /// The processors that are online.
-fn machine_cpus(files: &Files) -> BTreeSet<usize> {
+pub(crate) fn machine_cpus(files: &Files) -> BTreeSet<usize> {
     let online = files.read("/sys/devices/system/cpu/online").unwrap_or_default();
     let cores = online.parse::<Cores>().or_else(|_| Cores::of_this_process());
     cores.map(|cores| cores.list().iter().copied().collect()).unwrap_or_default()

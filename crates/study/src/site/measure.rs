@@ -124,8 +124,21 @@ impl Measuring<'_> {
     /// # Errors
     /// The run fails or is interrupted.
     pub(crate) fn step(&mut self, phase: Phase, rate: f64, times: Times) -> Result<Step> {
-        let Plan { target, insecure, .. } = &self.plan;
-        self.step_at(target, *insecure, phase, rate, times)
+        Ok(self.step_and_result(phase, rate, times)?.0)
+    }
+
+    /// The same with the result of its run.
+    ///
+    /// # Errors
+    /// As [`Measuring::step`].
+    pub(crate) fn step_and_result(
+        &mut self,
+        phase: Phase,
+        rate: f64,
+        times: Times,
+    ) -> Result<(Step, Summary)> {
+        let Plan { target, insecure, .. } = self.plan;
+        self.result_at(target, *insecure, phase, rate, times)
     }
 
     /// A step before another service, such as the gate.
@@ -140,6 +153,17 @@ impl Measuring<'_> {
         rate: f64,
         times: Times,
     ) -> Result<Step> {
+        Ok(self.result_at(target, insecure, phase, rate, times)?.0)
+    }
+
+    fn result_at(
+        &mut self,
+        target: &str,
+        insecure: bool,
+        phase: Phase,
+        rate: f64,
+        times: Times,
+    ) -> Result<(Step, Summary)> {
         if std::mem::take(&mut self.overloaded) {
             self.recover(times)?;
         }
@@ -179,7 +203,7 @@ impl Measuring<'_> {
         self.folder.write(&format!("{name}.json"), &text)?;
         let step = self.judged(&summary, (phase, rate, at_s), times, used);
         self.overloaded = step.outcome != Outcome::Carried;
-        Ok(step)
+        Ok((step, summary))
     }
 
     /// Waits until the site answers one customer about as fast as before any load, at most for

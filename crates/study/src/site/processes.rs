@@ -68,6 +68,13 @@ impl Processes {
         Ok(found)
     }
 
+    /// These and further ones.
+    pub(crate) fn with(&self, more: impl Iterator<Item = u32>) -> Self {
+        let mut heads = self.heads.clone();
+        heads.extend(more);
+        Self { heads, ..self.clone() }
+    }
+
     /// Their numbers now.
     pub(crate) fn now(&self) -> Vec<u32> {
         processes::with_descendants(&self.files, &self.heads, std::process::id())

@@ -3,6 +3,6 @@
 mod capacity;
 mod faults;
 mod known_capacities;
-mod known_site;
+pub mod known_site;
 mod messages;
 mod runs;
