@@ -216,6 +216,7 @@ pub(super) mod tests {
             driver_cpu_share: used[1],
             driver_saturated_because: Vec::new(),
             busy: used[0] / 2.0,
+            waiting_threads: 0.0,
             follows: true,
             complete: true,
         }

@@ -292,6 +292,8 @@ pub(super) mod tests {
         let found = predict(&shop_costs(), &resources(), &profile(), MACHINE, Some(&shares));
         assert_eq!(found.sums[found.tightest.unwrap()].resource, AT_A_TIME);
         assert!((found.sessions_per_s.unwrap().value - 1.0 / 0.14).abs() < 1e-6);
+        runs.iter_mut().for_each(|run| run.waiting_threads = 1.5);
+        assert!(super::shares(3, &runs).is_none(), "others have the processors");
         assert!(super::shares(3, &[run(None, &[1.0; 3], 1.0, [2.0, 0.1])]).is_none());
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use serde::Serialize;
-use tidegate_host::{Cores, Files, IdleTimes, cpu_clock, processes};
+use tidegate_host::{Cores, Files, IdleTimes, ServiceUse, cpu_clock, processes};
 use tidegate_lab::{Error, Result};
 
 use crate::site::host_use::{HostUse, allowed_cpus, machine_cpus};
@@ -162,6 +162,12 @@ impl Groups {
         self.site.with(self.named.iter().flat_map(|(_, heads)| heads.iter().copied()))
     }
 
+    /// The times of all threads until now.
+    fn threads(&self) -> ServiceUse {
+        let all: Vec<u32> = self.members().into_iter().map(|(pid, _)| pid).collect();
+        ServiceUse::read(&self.files, &all)
+    }
+
     fn disk_bytes(&self) -> Option<f64> {
         let each =
             self.members().into_iter().map(|(pid, _)| processes::disk_bytes(&self.files, pid));
@@ -238,6 +244,7 @@ pub(super) struct Meter<'a> {
     cpu_s: Vec<f64>,
     driver_cpu_s: f64,
     disk: Option<f64>,
+    threads: ServiceUse,
     idle: IdleTimes,
 }
 
@@ -252,6 +259,8 @@ pub(super) struct Used {
     pub(super) driver_cpu_s: f64,
     /// Bytes to and from disks.
     pub(super) disk_bytes: Option<f64>,
+    /// Threads of the site that were ready and had no processor, on average.
+    pub(super) waiting_threads: f64,
     /// Busy processors of the whole machine, on average.
     pub(super) machine_busy: Option<f64>,
     /// Processors of the whole machine.
@@ -267,6 +276,7 @@ impl<'a> Meter<'a> {
             cpu_s: cpu_s(groups),
             driver_cpu_s: cpu_clock::of_this_process().as_secs_f64(),
             disk: groups.disks.then(|| groups.disk_bytes()).flatten(),
+            threads: groups.threads(),
             idle,
             began: Instant::now(),
         }
@@ -280,12 +290,15 @@ impl<'a> Meter<'a> {
         let machine = machine_cpus(files);
         let busy = self.idle.share(&machine).map(|idle| (1.0 - idle) * machine.len() as f64);
         let disk = self.disk.zip(self.groups.disk_bytes());
+        let threads = self.groups.threads().since(&self.threads);
+        let waited_s = threads.values().map(|it| it.waited_ns as f64 / 1e9).sum::<f64>();
         Used {
             seconds,
             // A process that has ended takes its time along, unless its parent has waited for it.
             cpu_s: cpu_s.iter().zip(&self.cpu_s).map(|(now, then)| (now - then).max(0.0)).collect(),
             driver_cpu_s: cpu_clock::of_this_process().as_secs_f64() - self.driver_cpu_s,
             disk_bytes: disk.map(|(then, now)| (now - then).max(0.0)),
+            waiting_threads: waited_s / seconds.max(1e-9),
             machine_busy: busy,
             machine_cpus: machine.len() as f64,
         }

@@ -64,6 +64,8 @@ pub struct Run {
     /// Use of the busiest of the measured resources with a limit, the load generator's among them:
     /// 0 to 1.
     pub busy: f64,
+    /// Threads of the site that were ready and had no processor, on average.
+    pub waiting_threads: f64,
     /// Sessions completed as they arrived.
     pub follows: bool,
     /// The load generator counted every request.
@@ -73,6 +75,9 @@ pub struct Run {
 /// Use below which something else than the measured resources is the limit of a site that does not
 /// follow.
 pub(super) const NOT_BUSY: f64 = 0.6;
+/// Threads that wait for a processor from which the site has too few of them: others use the
+/// machine, at a low priority too, which does not count as busy.
+const WAITS: f64 = 0.2;
 
 impl Run {
     /// How often an operation was answered per second, by its index; one beyond the last are the
@@ -81,13 +86,14 @@ impl Run {
         self.counts_per_s.get(operation).copied().unwrap_or(self.connections_per_s)
     }
 
-    /// Whether the site did not follow though no measured resource was used up: a lock or a pool
-    /// is the limit.
+    /// Whether the site did not follow though no measured resource was used up and its threads
+    /// had a processor when they wanted one: a lock or a pool is the limit.
     pub fn is_ceiling(&self) -> bool {
         !self.follows
             && self.busy < NOT_BUSY
             && self.is_sound()
             && self.is_in_time()
+            && self.waiting_threads <= WAITS
             && self.asked_per_s.is_some()
     }
 
@@ -234,6 +240,7 @@ impl Bench<'_> {
             driver_cpu_share: summary.driver.cpu_share,
             driver_saturated_because: because,
             busy: busy.min(1.0),
+            waiting_threads: used.as_ref().map_or(0.0, |it| it.waiting_threads),
             follows,
             complete: summary.driver.events_lost == 0,
         }

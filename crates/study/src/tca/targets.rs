@@ -6,7 +6,7 @@ use tidegate_load::{Scenario, Summary};
 use tidegate_plan::profile::Profile;
 
 use super::options::Design;
-use super::runs::{Bench, FAILED, Load, Run};
+use super::runs::{Bench, FAILED, Load, NOT_BUSY, Run};
 use super::search::{BUSY, Found, Search, Trial};
 
 /// How often a session requests a page that may be requested again, if there are enough sessions.
@@ -244,7 +244,9 @@ impl Target {
                 completed_per_s: sessions(&run),
                 busy: run.busy,
                 follows: run.follows,
-                in_time: run.is_in_time(),
+                // Where others have the processors, what it does not follow is no limit of its own.
+                in_time: run.is_in_time()
+                    && (run.follows || run.busy >= NOT_BUSY || run.is_ceiling()),
             });
             keep(run);
         }
