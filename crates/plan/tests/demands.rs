@@ -34,14 +34,14 @@ fn system(seed: u64, n: usize) -> (Vec<Vec<f64>>, Vec<f64>) {
 
 #[test]
 fn costs_and_least_squares_are_those_of_line_and_scipy() {
-    // Where `scripts/bootstrap test` puts the packages.
+    // Where `scripts/bootstrap line` puts the packages.
     let installed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/line/bin/python3");
     let python = std::env::var_os("TIDEGATE_LINE_PYTHON").map_or(installed, PathBuf::from);
     let check = ["-c", "import line_solver.inference, scipy"];
     let has = Command::new(&python).args(check).stderr(Stdio::null()).status();
     if !has.is_ok_and(|status| status.success()) {
         return eprintln!(
-            "SKIPPED: {} has no package `line-solver`; run scripts/bootstrap test, or set \
+            "SKIPPED: {} has no package `line-solver`; run scripts/bootstrap line, or set \
              TIDEGATE_LINE_PYTHON to a python that has it",
             python.display()
         );
