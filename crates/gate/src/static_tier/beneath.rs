@@ -47,6 +47,19 @@ impl Beneath {
         }
     }
 
+    /// Whether there is a folder of this name below the directory.
+    ///
+    /// # Errors
+    /// It cannot be looked for.
+    pub fn has_folder(&self, name: &[u8]) -> io::Result<bool> {
+        let name = name.strip_suffix(b"/").unwrap_or(name);
+        match self.resolve(OsStr::from_bytes(name)) {
+            Ok(opened) => Ok(File::from(opened).metadata()?.is_dir()),
+            Err(error) if is_absence(error) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn resolve(&self, name: &OsStr) -> Result<OwnedFd, Errno> {
         let within = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         for _ in 0..ATTEMPTS {

@@ -31,11 +31,32 @@ pub struct FileCache {
     most: usize,
 }
 
+/// What the disk has of a name.
+#[derive(Clone, Debug)]
+pub enum OnDisk {
+    /// A file.
+    File(Rc<StaticFile>),
+    /// None.
+    Nothing,
+    /// Not even a folder of the variant.
+    NoVariant,
+}
+
+impl OnDisk {
+    /// The file.
+    pub fn file(&self) -> Option<&Rc<StaticFile>> {
+        match self {
+            Self::File(file) => Some(file),
+            Self::Nothing | Self::NoVariant => None,
+        }
+    }
+}
+
 /// What is known of a name.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// The file; none where there is none.
-    pub file: Option<Rc<StaticFile>>,
+    /// What was found.
+    pub found: OnDisk,
     /// When the disk was asked last.
     pub checked: Instant,
     /// Since when it is being asked, if it is.
@@ -92,17 +113,17 @@ impl FileCache {
     }
 
     /// The disk was asked and gave this.
-    pub fn put(&self, name: Box<[u8]>, file: Option<Rc<StaticFile>>, now: Instant) {
+    pub fn put(&self, name: Box<[u8]>, found: OnDisk, now: Instant) {
         self.forget(&name);
-        if file.as_ref().is_some_and(|file| !file.is_in_memory()) || self.most == 0 {
+        if found.file().is_some_and(|file| !file.is_in_memory()) || self.most == 0 {
             return;
         }
-        let (kind, at) = match file {
-            Some(_) => (&self.found, 0),
-            None => (&self.missing, 1),
+        let (kind, at) = match found {
+            OnDisk::File(_) => (&self.found, 0),
+            OnDisk::Nothing | OnDisk::NoVariant => (&self.missing, 1),
         };
         self.entries[at].set(self.entries[at].get() + size_of_entry(&name));
-        kind.borrow_mut().push(name, Entry { file, checked: now, checking: None });
+        kind.borrow_mut().push(name, Entry { found, checked: now, checking: None });
         while self.entries[1].get() > self.most / MISSING_PART && self.drop_oldest(1) {}
         while self.used() > self.most && self.drop_oldest(0) {}
     }
@@ -169,7 +190,11 @@ mod tests {
             cache.make_room();
             assert!(cache.used() + cache.largest() <= 100_000);
             assert!(number < 3 || knows(&cache, "0", now), "it is used all the time");
-            cache.put(number.to_string().into_bytes().into(), Some(file(&cache, 5000)), now);
+            cache.put(
+                number.to_string().into_bytes().into(),
+                OnDisk::File(file(&cache, 5000)),
+                now,
+            );
         }
         assert!(cache.used() <= 100_000 && knows(&cache, "49", now) && !knows(&cache, "20", now));
         assert!(cache.memory().used() >= 70_000, "most of it is used");
@@ -178,9 +203,9 @@ mod tests {
     #[test]
     fn invented_names_do_not_drive_files_out() {
         let (cache, now) = (FileCache::new(1_000_000), Instant::now());
-        cache.put((*b"page").into(), Some(file(&cache, 5000)), now);
+        cache.put((*b"page").into(), OnDisk::File(file(&cache, 5000)), now);
         for number in 0..10_000 {
-            cache.put(format!("none/{number}").into_bytes().into(), None, now);
+            cache.put(format!("none/{number}").into_bytes().into(), OnDisk::Nothing, now);
         }
         assert!(knows(&cache, "page", now) && knows(&cache, "none/9999", now));
         assert!(!knows(&cache, "none/0", now) && cache.used() < 100_000);
@@ -195,7 +220,7 @@ mod tests {
             if let Some(Form { content: Content::Memory(bytes), .. }) = &file.forms[2] {
                 sent.push(bytes.clone());
             }
-            cache.put(vec![number].into(), Some(file), now);
+            cache.put(vec![number].into(), OnDisk::File(file), now);
         }
         cache.make_room();
         assert_eq!(cache.entries[0].get(), 0, "there is room for none");
@@ -208,7 +233,7 @@ mod tests {
     fn one_of_many_requests_checks_an_old_entry() {
         let (cache, then) = (FileCache::new(100_000), Instant::now());
         let second = Duration::from_secs(1);
-        cache.put((*b"a").into(), Some(file(&cache, 5)), then);
+        cache.put((*b"a").into(), OnDisk::File(file(&cache, 5)), then);
         let due = |now| cache.get(b"a", now, second).unwrap().1;
         assert!(!due(then + second));
         assert!(due(then + 2 * second) && !due(then + 2 * second));
@@ -220,7 +245,7 @@ mod tests {
     #[test]
     fn a_cache_without_memory_keeps_nothing() {
         let (cache, now) = (FileCache::new(0), Instant::now());
-        cache.put((*b"a").into(), None, now);
+        cache.put((*b"a").into(), OnDisk::Nothing, now);
         assert!(!knows(&cache, "a", now) && cache.used() == 0);
     }
 }

@@ -44,6 +44,8 @@ pub struct Search {
 pub enum Found {
     /// No file.
     Nothing,
+    /// No folder of the variant.
+    NoVariant,
     /// The file that was known.
     Same,
     /// Another one.
@@ -75,7 +77,10 @@ impl Search {
                 return self.found(&root, &name, file);
             }
         }
-        Ok(Found::Nothing)
+        match self.variant.is_empty() || root.has_folder(self.variant.as_bytes())? {
+            true => Ok(Found::Nothing),
+            false => Ok(Found::NoVariant),
+        }
     }
 
     /// The names of files that the name may mean, the first one that exists counts.
@@ -211,6 +216,16 @@ mod tests {
             Content::Memory(bytes) => Some(String::from_utf8(bytes.to_vec()).unwrap()),
             Content::Disk(_) => Some("on disk".into()),
         }
+    }
+
+    #[test]
+    fn a_variant_without_a_folder_is_told_from_one_without_the_file() {
+        let root = tempfile::tempdir().unwrap();
+        write(&root, &["a.html", "@zone=2/b.html"]);
+        let of =
+            |variant: &str| Search { variant: variant.into(), ..search(&root, "a") }.run().unwrap();
+        assert!(matches!(of("@zone=2/"), Found::Nothing));
+        assert!(matches!(of("@zone=3/"), Found::NoVariant));
     }
 
     fn write(root: &TempDir, files: &[&str]) {

@@ -4,7 +4,7 @@ use crate::config::Directory;
 use crate::connection::exchange::Exchange;
 use crate::static_tier::answer::Answer;
 use crate::static_tier::body::FileBody;
-use crate::static_tier::cache::FileCache;
+use crate::static_tier::cache::{FileCache, OnDisk};
 use crate::static_tier::coding::Accepted;
 use crate::static_tier::cookie;
 use crate::static_tier::disk::Disk;
@@ -94,8 +94,11 @@ impl StaticTier {
             Some(format!("@{cookie}={}/", cookie::variant(&request.headers, cookie)?))
         });
         for variant in variant.into_iter().chain([String::new()]) {
-            if let Some(file) = self.find(Asked { variant, name }, exchange).await? {
-                return Ok(Some(self.response(request, &file)));
+            match self.find(Asked { variant, name }, exchange).await? {
+                OnDisk::File(file) => return Ok(Some(self.response(request, &file))),
+                OnDisk::Nothing => {}
+                // Nothing was rendered for this customer, whose page may be another one.
+                OnDisk::NoVariant => return Ok(None),
             }
         }
         Ok(None)
@@ -117,20 +120,14 @@ impl StaticTier {
         found
     }
 
-    async fn find(
-        &self,
-        asked: Asked<'_>,
-        exchange: &Exchange,
-    ) -> io::Result<Option<Rc<StaticFile>>> {
+    async fn find(&self, asked: Asked<'_>, exchange: &Exchange) -> io::Result<OnDisk> {
         let key = [self.path.as_os_str().as_bytes(), b"\0", asked.variant.as_bytes(), asked.name];
         let key = key.concat();
-        let known = self.cache.get(&key, clock::now(), self.interval);
-        let known = match known {
-            Some((entry, false)) => return Ok(entry.file),
-            Some((entry, true)) => Some(entry),
-            None => None,
+        let former = match self.cache.get(&key, clock::now(), self.interval) {
+            Some((entry, false)) => return Ok(entry.found),
+            Some((entry, true)) => entry.found,
+            None => OnDisk::Nothing,
         };
-        let former = known.and_then(|entry| entry.file);
         if self.disk.hangs() {
             return Ok(former);
         }
@@ -139,32 +136,26 @@ impl StaticTier {
             directory: self.path.clone(),
             variant: asked.variant,
             name: asked.name.to_vec(),
-            known: former.as_ref().map(|file| file.stamps),
+            known: former.file().map(|file| file.stamps),
             memory: self.cache.memory().clone(),
             most: self.cache.most(),
             largest: self.cache.largest(),
         };
         let Some(found) = self.search(search, exchange).await else { return Ok(former) };
         let now = clock::now();
-        match found {
+        let found = match found {
             Ok(Found::Same) => {
                 self.cache.confirm(&key, now);
-                Ok(former)
+                return Ok(former);
             }
-            Ok(Found::File(file)) => {
-                let file = Rc::<StaticFile>::from(file);
-                self.cache.put(key.into(), Some(file.clone()), now);
-                Ok(Some(file))
-            }
-            Ok(Found::Nothing) => {
-                self.cache.put(key.into(), None, now);
-                Ok(None)
-            }
-            Err(error) => {
-                self.cache.put(key.into(), None, now);
-                Err(error)
-            }
-        }
+            Ok(Found::File(file)) => Ok(OnDisk::File(Rc::from(file))),
+            Ok(Found::Nothing) => Ok(OnDisk::Nothing),
+            Ok(Found::NoVariant) => Ok(OnDisk::NoVariant),
+            Err(error) => Err(error),
+        };
+        let kept = found.as_ref().map_or(OnDisk::Nothing, OnDisk::clone);
+        self.cache.put(key.into(), kept, now);
+        found
     }
 
     fn response(&self, request: &Parts, file: &StaticFile) -> Response<Body> {

@@ -126,7 +126,7 @@ fn a_cookie_chooses_the_variant_where_there_is_one() {
     for (path, cookie, text) in [
         ("/a", "zone=2", "<@zone=2/a.html>"),
         ("/a", "session=1; zone=2", "<@zone=2/a.html>"),
-        ("/a", "zone=3", "<a.html>"),
+        ("/a", "zone=3", "upstream GET /a HTTP/1.1"),
         ("/a", "other=2", "<a.html>"),
         ("/b", "zone=2", "<b.html>"),
         ("/c", "zone=2", "<@zone=2/c.html>"),
