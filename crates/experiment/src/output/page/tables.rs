@@ -194,13 +194,16 @@ fn has_digits(name: &str) -> bool {
 
 /// A column's name in words.
 fn head(name: &str) -> String {
-    let words = name.replace("paper_", "paper: ").replace("_per_s", "/s").replace('_', " ");
+    let words = name.replace("paper_", "paper: ").replace("_per_s_", "/s_");
+    let words = words.strip_suffix("_per_s").map_or(words.clone(), |it| format!("{it}/s"));
+    let words = words.replace('_', " ");
     let words =
         words.replace(" ms", ", ms").replace("overloaded share of peak", "left of the peak");
     let words = words.replace("overloaded requests of capacity", "left of the capacity");
     let words = words.replace("overloaded completed of capacity", "of it, in completed sessions");
     let words = words.replace("customer.", "customer: ").replace("full share", "full handshakes,");
-    let words = words.replace(" us", ", µs").replace(", ms by reference", " by that of the other");
+    let words = words.strip_suffix(" us").map_or(words.clone(), |it| format!("{it}, µs"));
+    let words = words.replace(", ms by reference", " by that of the other");
     let words = words.strip_suffix(" s").map_or_else(|| words.clone(), |it| format!("{it}, s"));
     let words = words.replace("cpu", "CPU").replace(", ms per request", " per request, ms");
     words.replace(", ms per session", " per session, ms")
@@ -222,6 +225,7 @@ fn cell(name: &str, value: Option<&Value>) -> String {
                 value if share => format!("{:.0} %", 100.0 * value),
                 value if value.abs() >= 100.0 => format!("{value:.0}"),
                 value if name.ends_with("_ms_per_request") => format!("{value:.3}"),
+                value if name == "price_per_customer" => format!("{value:.2}"),
                 value if name == "customers" => format!("{value:.0}"),
                 value if name == "machine_speed" => format!("{value:.2}"),
                 value => format!("{value:.1}"),
@@ -262,6 +266,9 @@ mod tests {
         assert_eq!(shown("server_cpu_us", 41.27), "41.3");
         assert_eq!(head("ready_s"), "ready, s");
         assert_eq!(head("server_cpu_us"), "server CPU, µs");
+        assert_eq!(head("server_use"), "server use");
+        assert_eq!(head("cpu_ms_per_session"), "CPU per session, ms");
+        assert_eq!(head("requests_per_s_at_speed"), "requests/s at speed");
         assert_eq!(head("paper_warm_up_ms"), "paper: warm up, ms");
         assert_eq!(head("paper_peak_requests_per_s"), "paper: peak requests/s");
     }
