@@ -56,7 +56,7 @@ impl Options {
     /// Times that the sessions fit into, if a request takes `response_s`.
     ///
     /// # Errors
-    /// [`Error::Operator`]: sessions are too long for the given scale.
+    /// [`Error::Operator`](tidegate_experiment::Error::Operator): sessions are too long for the given scale.
     pub(super) fn times(&self, response_s: f64) -> Result<Times> {
         let thoroughness = self.thoroughness();
         let budget = Budget {
