@@ -1,7 +1,6 @@
 //! The running site.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tidegate_sitekit::log_once;
@@ -13,13 +12,13 @@ use crate::options::Options;
 use crate::prepare::{Prepared, prepare};
 use crate::store::sales;
 use crate::web::{App, State, router};
+use tidegate_sitekit::Result;
 use tidegate_sitekit::database::Database;
 use tidegate_sitekit::login_limit::LoginLimit;
 use tidegate_sitekit::once::form;
 use tidegate_sitekit::password::Hasher;
-use tidegate_sitekit::server::{Peers, Server, Service, background, runtimes};
+use tidegate_sitekit::server::{Peers, Server, Service, background, begin_trace, runtimes};
 use tidegate_sitekit::when;
-use tidegate_sitekit::{Error, Result};
 
 /// How often ended auctions are closed.
 const CLOSING: Duration = Duration::from_secs(2);
@@ -47,7 +46,7 @@ pub fn start(options: Options) -> Result<Site> {
     let extra_cpu_from = Instant::now() + options.extra_cpu_after;
     let login_limit = Arc::new(LoginLimit::new(Instant::now()));
     let trusted_proxies: Arc<[_]> = options.trusted_proxies.clone().into();
-    let tracing = options.trace.as_deref().map(trace).transpose()?;
+    let tracing = options.trace.as_deref().map(begin_trace).transpose()?;
     let handle = tracing.as_ref().map(Tracing::handle);
     let server = Server::start(options.listen, cores, handle.as_ref(), |core| {
         let database = databases.next().expect("one for each core");
@@ -91,13 +90,6 @@ impl Site {
             tracing::info!("{}", tracing.finish());
         }
     }
-}
-
-/// Begins a trace.
-fn trace(file: &Path) -> Result<Tracing> {
-    let options = tidegate_trace::Options::new(tidegate_trace::Role::Site, file);
-    let tracing = Tracing::start(&options, |why| tracing::error!("{why}"));
-    tracing.map_err(|error| Error::Operator(error.to_string()))
 }
 
 /// Closes auctions as they end, forgets used forms as they expire, and notes that

@@ -1,5 +1,6 @@
 //! Errors of a site, by whose fault they are.
 
+use crate::log_once;
 use crate::problem::Problem;
 
 /// Result of the fallible functions of this crate.
@@ -21,6 +22,29 @@ pub enum Error {
     /// A defect of the site.
     #[error("internal error: {0}")]
     Internal(String),
+}
+
+impl Error {
+    /// What the client is told. A failure that is not the client's is logged, once while it lasts:
+    /// its cause is for the operator alone.
+    pub fn into_problem(self) -> Problem {
+        let ours = |status| {
+            let why = "Your request was fine; the site could not carry it out just now.";
+            let remedy = "Nothing was changed. Wait a moment, then try again.";
+            Problem::new(status, "Something went wrong on our side", why, remedy)
+        };
+        match self {
+            Self::Client(problem) => problem,
+            Self::Database(error) => {
+                log_once!(error by &error.to_string(), %error, "the database failed");
+                ours(503)
+            }
+            Self::Operator(error) | Self::Internal(error) => {
+                log_once!(error by &error, error, "a request failed");
+                ours(500)
+            }
+        }
+    }
 }
 
 impl From<Problem> for Error {

@@ -1,7 +1,6 @@
 //! The running shop.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,8 +16,8 @@ use tidegate_sitekit::database::Database;
 use tidegate_sitekit::login_limit::LoginLimit;
 use tidegate_sitekit::once::form;
 use tidegate_sitekit::password::Hasher;
-use tidegate_sitekit::server::{Peers, Server, Service, background, runtimes};
-use tidegate_sitekit::{Error, Result, log_once, when};
+use tidegate_sitekit::server::{Peers, Server, Service, background, begin_trace, runtimes};
+use tidegate_sitekit::{Result, log_once, when};
 
 /// How often stock is filled up and what is over is forgotten.
 const TENDED: Duration = Duration::from_secs(2);
@@ -44,7 +43,7 @@ pub fn start(options: &Options) -> Result<Site> {
     let login_limit = Arc::new(LoginLimit::new(Instant::now()));
     let trusted_proxies: Arc<[_]> = options.trusted_proxies.clone().into();
     let shared = Arc::new(Shared::default());
-    let tracing = options.trace.as_deref().map(trace).transpose()?;
+    let tracing = options.trace.as_deref().map(begin_trace).transpose()?;
     let handle = tracing.as_ref().map(Tracing::handle);
     let server = Server::start(options.listen, cores, handle.as_ref(), |core| {
         let database = databases.next().expect("one for each core");
@@ -95,13 +94,6 @@ impl Site {
             tracing::info!("{}", tracing.finish());
         }
     }
-}
-
-/// Begins a trace.
-fn trace(file: &Path) -> Result<Tracing> {
-    let options = tidegate_trace::Options::new(tidegate_trace::Role::Site, file);
-    let tracing = Tracing::start(&options, |why| tracing::error!("{why}"));
-    tracing.map_err(|error| Error::Operator(error.to_string()))
 }
 
 /// What runs beside the requests.

@@ -9,13 +9,14 @@ mod listener;
 mod unfinished;
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use axum::Router;
-use tidegate_trace::Handle;
+use tidegate_trace::{Handle, Tracing};
 use tokio::sync::watch;
 
 pub use affinity::available_cores;
@@ -32,6 +33,16 @@ pub struct Server {
     address: SocketAddr,
     stop: watch::Sender<bool>,
     threads: Vec<JoinHandle<()>>,
+}
+
+/// Begins the trace of a site.
+///
+/// # Errors
+/// The file cannot be written: an error for the operator.
+pub fn begin_trace(file: &Path) -> Result<Tracing> {
+    let options = tidegate_trace::Options::new(tidegate_trace::Role::Site, file);
+    let tracing = Tracing::start(&options, |why| tracing::error!("{why}"));
+    tracing.map_err(|error| Error::Operator(error.to_string()))
 }
 
 /// Who sent a request: the address at the other end of the connection. Every

@@ -1,7 +1,5 @@
 //! Error pages: what failed, why, and what the user can do.
 
-use tidegate_sitekit::log_once;
-
 use axum::response::{IntoResponse, Response};
 use maud::html;
 
@@ -37,22 +35,7 @@ pub async fn not_allowed() -> Failure {
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        let ours = |status| {
-            let why = "Your request was fine; the site could not carry it out just now.";
-            let remedy = "Nothing was changed. Wait a moment, then try again.";
-            Problem::new(status, "Something went wrong on our side", why, remedy)
-        };
-        let problem = match self.0 {
-            Error::Client(problem) => problem,
-            Error::Database(error) => {
-                log_once!(error by &error.to_string(), %error, "the database failed");
-                ours(503)
-            }
-            Error::Operator(error) | Error::Internal(error) => {
-                log_once!(error by &error, error, "a request failed");
-                ours(500)
-            }
-        };
+        let problem = self.0.into_problem();
         let body = html! {
             section.notice.bad role="alert" {
                 (problem.explained())
