@@ -53,10 +53,11 @@ impl Cores {
         Self::of_process(std::process::id())
     }
 
-    /// The processors that the main thread of a process may run on.
+    /// The processors that the main thread of a process may run on; or another of its threads, by
+    /// the thread's number.
     ///
     /// # Errors
-    /// There is no such process, or the kernel does not report them.
+    /// There is no such process or thread, or the kernel does not report them.
     pub fn of_process(pid: u32) -> io::Result<Self> {
         let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
         Self::read(Some(pid.ok_or(io::ErrorKind::InvalidInput)?))

@@ -1,13 +1,14 @@
 //! What the site's processes and the machine used during a step, where the site runs here.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use super::processes::Processes;
 use serde::Serialize;
 use tidegate_host::cgroup::{self, Membership, Mounts};
 use tidegate_host::{
-    Cores, Files, IdleTimes, ServiceUse, cpu_clock, processes, tcp, waiting_to_be_accepted,
+    Cores, Files, IdleTimes, ServiceUse, ThreadTimes, cpu_clock, processes, tcp,
+    waiting_to_be_accepted,
 };
 
 /// Use of the site's processes and of the machine in the measured window of a step.
@@ -110,7 +111,7 @@ impl<'a> Observation<'a> {
         Some(HostUse {
             cpus: processes.iter().map(|process| process.cpus).sum(),
             processes,
-            allowed_cpus: allowed_cpus(files, &pids),
+            allowed_cpus: allowed_cpus(files, &pids, &threads),
             busiest_thread: threads.values().map(|it| ran(it.ran_ns)).fold(0.0, f64::max),
             waiting_threads: threads.values().map(|it| ran(it.waited_ns)).sum(),
             driver_cpus: driver / seconds,
@@ -131,16 +132,36 @@ impl<'a> Observation<'a> {
     }
 }
 
-/// Processors that processes may use together. Those of one control group share its quota; the
-/// quotas of different groups add up.
-pub(crate) fn allowed_cpus(files: &Files, pids: &[u32]) -> f64 {
-    let cores: BTreeSet<usize> = pids
-        .iter()
-        .filter_map(|pid| Cores::of_process(*pid).ok())
-        .flat_map(|cores| cores.list().to_vec())
-        .collect();
-    quota(files, pids).map_or(cores.len() as f64, |quota| quota.min(cores.len() as f64))
+/// Processors that processes may use together, by what their threads did. Those of one control
+/// group share its quota; the quotas of different groups add up.
+pub(crate) fn allowed_cpus(
+    files: &Files,
+    pids: &[u32],
+    threads: &BTreeMap<u32, ThreadTimes>,
+) -> f64 {
+    let cores = cores(threads).len() as f64;
+    quota(files, pids).map_or(cores, |quota| quota.min(cores))
 }
+
+/// Processors that threads may use: those of each thread that is bound to fewer than others are,
+/// and those of the others that did some of the work. A server that binds its workers leaves the
+/// thread that started them where it was.
+pub(crate) fn cores(threads: &BTreeMap<u32, ThreadTimes>) -> BTreeSet<usize> {
+    let each: Vec<(Cores, u64)> = threads
+        .iter()
+        .filter_map(|(thread, times)| Some((Cores::of_process(*thread).ok()?, times.ran_ns)))
+        .collect();
+    let widest = each.iter().map(|(cores, _)| cores.list().len()).max().unwrap_or(0);
+    let bound = each.iter().any(|(cores, _)| cores.list().len() < widest);
+    let most = each.iter().map(|(_, ran_ns)| *ran_ns).max().unwrap_or(0);
+    let counts = |(cores, ran_ns): &&(Cores, u64)| {
+        !bound || cores.list().len() < widest || *ran_ns as f64 > WORKS * most as f64
+    };
+    each.iter().filter(counts).flat_map(|(cores, _)| cores.list().to_vec()).collect()
+}
+
+/// Share of the busiest thread's processor time from which on a thread takes part in the work.
+const WORKS: f64 = 0.02;
 
 /// The sum of the quotas of the processes' groups; `None` if one of them has none.
 fn quota(files: &Files, pids: &[u32]) -> Option<f64> {
@@ -196,6 +217,36 @@ mod tests {
         assert_eq!((used.accept_queue, used.processes.len()), (1, 1), "{used:?}");
         assert!(used.machine_cpus >= 1.0 && used.resident_mib > 0.0);
         assert!(site.in_words().contains(&format!("({})", site.heads[0])));
+    }
+
+    /// The kernel's number of the calling thread.
+    fn this_thread() -> u32 {
+        let link = std::fs::read_link("/proc/thread-self").unwrap();
+        link.file_name().unwrap().to_str().unwrap().parse().unwrap()
+    }
+
+    #[test]
+    fn a_thread_that_only_started_the_bound_ones_adds_no_processors() {
+        let all = Cores::of_this_thread().unwrap();
+        let (tell, told) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let first = all.only(0).unwrap();
+        let bound = std::thread::spawn(move || {
+            first.pin_this_thread().unwrap();
+            tell.send(this_thread()).unwrap();
+            drop(ended.recv());
+        });
+        let bound_thread = told.recv().unwrap();
+        let this = this_thread();
+        let times = |ran_ns| ThreadTimes { ran_ns, waited_ns: 0 };
+        let of = |starter: u64, worker: u64| {
+            cores(&BTreeMap::from([(this, times(starter)), (bound_thread, times(worker))])).len()
+        };
+        assert_eq!(of(1, 1000), 1);
+        assert_eq!(of(1000, 1000), all.list().len(), "both work");
+        assert_eq!(cores(&BTreeMap::from([(this, times(0))])).len(), all.list().len());
+        drop(end);
+        bound.join().unwrap();
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::completions::{durations, half_difference, mean, p99};
 use super::step::Limit;
 
 /// Least factor on think times.
-const LEAST_SCALE: f64 = 0.002;
+const LEAST_SCALE: f64 = 0.0005;
 
 /// Largest part of the completions that may be chance, where the time allows: three standard
 /// deviations of their number.
@@ -58,6 +58,7 @@ pub(crate) struct Fixed {
 impl Times {
     /// Times that the sessions fit into, if a request takes `response_s`: a step warms up until 99
     /// of 100 sessions are over, so that as many leave as come, and is measured for two sessions.
+    /// Where sessions do not fit though nobody thinks for long, steps take longer than the budget.
     ///
     /// # Errors
     /// [`Error::Operator`]: sessions are too long for the given scale.
@@ -69,11 +70,11 @@ impl Times {
         response_s: f64,
     ) -> Result<Self> {
         let whole_s = budget.whole.as_secs_f64();
-        let longest = whole_s / budget.steps as f64;
+        let share = whole_s / budget.steps as f64;
         let drawn = scenario.drawn_sessions();
         let (think, busy) = (durations(drawn, 1.0, 0.0), durations(drawn, 0.0, response_s));
         let whole = |of: &[f64]| p99(of) + 2.0 * mean(of);
-        let fits = ((longest - whole(&busy)).max(0.1) / whole(&think).max(1e-9)).min(1.0);
+        let fits = ((share - whole(&busy)).max(0.1) / whole(&think).max(1e-9)).min(1.0);
         let scale = match fixed.scale {
             None => fits.max(LEAST_SCALE),
             Some(scale) if scale <= fits * 1.01 => scale,
@@ -88,12 +89,12 @@ impl Times {
             }
         };
         let sessions = durations(drawn, scale, response_s);
-        let seconds = |seconds: f64| Duration::from_secs_f64(seconds.min(longest / 2.0));
+        let seconds = Duration::from_secs_f64;
         let shortest = budget.shortest;
         let warm_up = seconds(p99(&sessions)).max(fixed.step.unwrap_or(shortest) / 3);
-        let longest = Duration::from_secs_f64(longest).saturating_sub(warm_up);
-        let grown = Duration::from_secs_f64(LIMITS * limit.ms / 1000.0).min(longest);
         let two = seconds(2.0 * mean(&sessions));
+        let longest = seconds(share).saturating_sub(warm_up).max(two);
+        let grown = seconds(LIMITS * limit.ms / 1000.0).min(longest);
         let measure = fixed.step.unwrap_or_else(|| two.max(shortest).max(grown));
         let spread_s = half_difference(&sessions);
         Ok(Self { scale, warm_up, measure, longest: longest.max(measure), response_s, spread_s })
@@ -105,5 +106,42 @@ impl Times {
         let steady = 3.0 / CHANCE * (2.0 * self.spread_s / per_s).sqrt();
         let longest = self.longest.as_secs_f64();
         self.measure.max(Duration::from_secs_f64((fewest / per_s).max(steady).min(longest)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fit(steps: usize, think: &str, response_s: f64) -> (Times, Vec<f64>) {
+        let pages = vec!["\"A\""; steps].join(", ");
+        let text = format!(
+            "[session]\nsteps = [{pages}]\nthink = \"{think}\"\n[pages]\nA = {{ path = \"/\" }}\n"
+        );
+        let scenario = Scenario::from_toml(&text, "shop.toml").unwrap();
+        let budget =
+            Budget { whole: Duration::from_secs(30), steps: 6, shortest: Duration::from_secs(1) };
+        let limit = Limit { ms: 100.0, percentile: 95 };
+        let times = Times::fit(&scenario, limit, budget, Fixed::default(), response_s).unwrap();
+        let sessions = durations(scenario.drawn_sessions(), times.scale, response_s);
+        (times, sessions)
+    }
+
+    #[test]
+    fn the_warm_up_is_as_long_as_sessions_are_whatever_the_budget() {
+        for (steps, think, response_s) in
+            [(5, "1s", 0.001), (60, "7s", 0.001), (450, "7s", 0.001), (300, "7s", 0.1)]
+        {
+            let (times, sessions) = fit(steps, think, response_s);
+            assert!(times.warm_up.as_secs_f64() >= p99(&sessions) - 1e-9, "{steps}: {times:?}");
+            assert!(times.measure.as_secs_f64() >= 2.0 * mean(&sessions) - 1e-9, "{times:?}");
+            assert!(times.longest >= times.measure, "{times:?}");
+        }
+    }
+
+    #[test]
+    fn sessions_that_fit_keep_to_the_budget() {
+        let (times, _) = fit(60, "7s", 0.001);
+        assert!(times.warm_up + times.measure <= Duration::from_secs_f64(5.01), "{times:?}");
     }
 }

@@ -6,6 +6,7 @@ use tidegate_experiment::turns::Order;
 use tidegate_experiment::{Error, Folder, Result};
 use tidegate_host::Provenance;
 use tidegate_load::Summary;
+use tidegate_report::number::significant;
 
 use super::costs::{CONNECTION, Costs, costs};
 use super::options::{Design, Options};
@@ -58,13 +59,9 @@ pub fn study(
         ));
     }
     let groups = found.map(|site| Groups::find(site, &options.resources)).transpose()?;
-    let (resources, whole) =
-        (groups.as_ref().map(Groups::resources), groups.as_ref().map(Groups::whole));
-    let resources = resources.unwrap_or_else(from_outside);
+    let whole = groups.as_ref().map(Groups::whole);
     let design = options.design(wanted.iter().filter(|it| **it).count());
-    announce(options, &resources, design, &wanted, show);
     let began = Instant::now();
-    let idle = idle(groups.as_ref(), &resources, design);
     let mut measuring = Measuring {
         plan: &options.plan,
         one_page: false,
@@ -77,6 +74,23 @@ pub fn study(
         overloaded: false,
     };
     let look = measuring.look()?;
+    // Which threads work, and where, is seen once a customer has come.
+    let resources = groups.as_ref().map(Groups::resources).unwrap_or_else(from_outside);
+    let machine = Machine {
+        processors: groups.as_ref().map_or(0.0, Groups::processors),
+        shared_with_driver: groups
+            .as_ref()
+            .is_some_and(|it| it.shared_with_driver(&options.plan.cores)),
+        target: options.target_use,
+    };
+    announce(options, &resources, design, &wanted, show);
+    if let Some(groups) = groups.as_ref().filter(|_| machine.shared_with_driver) {
+        show(Event::Note(format!(
+            "the load generator runs on the site's processors and takes its part of them: {}",
+            groups.apart()
+        )));
+    }
+    let idle = idle(groups.as_ref(), &resources, design);
     let mut bench = Bench {
         plan: &options.plan,
         folder: &folder,
@@ -119,13 +133,6 @@ pub fn study(
         ))
     })?;
     let shares = shares(names.len(), &runs);
-    let machine = Machine {
-        processors: groups.as_ref().map_or(0.0, Groups::processors),
-        shared_with_driver: groups
-            .as_ref()
-            .is_some_and(|it| it.shared_with_driver(&options.plan.cores)),
-        target: options.target_use,
-    };
     let predict = |profile| predict(&costs, &resources, profile, machine, shares.as_deref());
     let (profile, profile_of) = match &options.profile {
         Some(given) => (visits::with_connections(given, &own), "as given".to_owned()),
@@ -275,11 +282,11 @@ fn verify(
         LOADS.map(|it| it.to_string()).join(", "),
         peak,
         match times.scale < 1.0 {
-            true => format!(", with think times {:.3} times as long", times.scale),
+            true => format!(", with think times {} times as long", significant(times.scale, 2)),
             false => String::new(),
         }
     )));
-    let mut steps = Vec::new();
+    let mut steps: Vec<Verification> = Vec::new();
     for (at, multiple) in LOADS.into_iter().enumerate() {
         let (step, summary) = measuring.step_and_result(Phase::Curve, multiple * peak, times)?;
         let used = step.host.as_ref().zip(groups).map(|(host, groups)| groups.of_host(host));
@@ -288,7 +295,15 @@ fn verify(
         let verification = Verification::of(of, counts, costs, resources, predicted);
         let left = (times.warm_up + times.measure) * (LOADS.len() - 1 - at) as u32;
         show(Event::Step(&verification, left));
+        let again =
+            !verification.step.is_sound() && steps.last().is_some_and(|it| !it.step.is_sound());
         steps.push(verification);
+        if again && at + 1 < LOADS.len() {
+            show(Event::Note(
+                "the load generator is the limit: higher loads are left out".to_owned(),
+            ));
+            break;
+        }
     }
     Ok(steps)
 }

@@ -38,6 +38,13 @@ pub struct Cost {
     pub group: Option<usize>,
 }
 
+impl Cost {
+    /// Whether it never came: no session visits it.
+    pub(super) fn is_unseen(&self) -> bool {
+        self.runs == 0 && self.group.is_none() && self.used.iter().all(Option::is_none)
+    }
+}
+
 /// Operations that the runs do not tell apart.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Together {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use tidegate_host::{Cores, Files, IdleTimes, ServiceUse, cpu_clock, processes};
 use tidegate_lab::{Error, Result};
 
-use crate::site::host_use::{HostUse, allowed_cpus, machine_cpus};
+use crate::site::host_use::{HostUse, allowed_cpus, cores, machine_cpus};
 use crate::site::processes::Processes;
 
 /// Groups of processes that are told apart by their names; what is beyond is the last group.
@@ -63,6 +63,8 @@ pub(super) struct Groups {
     /// The names of the site's other processes: each is a group.
     by_name: Vec<String>,
     disks: bool,
+    /// The times of all threads when the groups were found.
+    found: ServiceUse,
 }
 
 impl Groups {
@@ -101,7 +103,14 @@ impl Groups {
             }
             groups.push((it.name.clone(), heads));
         }
-        let mut found = Self { files, named: groups, site, by_name: Vec::new(), disks: false };
+        let mut found = Self {
+            files,
+            named: groups,
+            site,
+            by_name: Vec::new(),
+            disks: false,
+            found: ServiceUse::default(),
+        };
         let all = found.members();
         for (pid, group) in all {
             let name = processes::name(&found.files, pid).unwrap_or_default();
@@ -110,6 +119,7 @@ impl Groups {
             }
         }
         found.disks = found.disk_bytes().is_some();
+        found.found = found.threads();
         Ok(found)
     }
 
@@ -184,7 +194,7 @@ impl Groups {
         let cpu = |(group, name): (usize, &str)| Resource {
             name: name.to_owned(),
             unit: Unit::CpuSeconds,
-            per_s: Some(allowed_cpus(&self.files, &of(group))),
+            per_s: Some(self.allowed_cpus(&of(group))),
             driver: false,
         };
         let mut all: Vec<Resource> = self.names().enumerate().map(cpu).collect();
@@ -207,7 +217,18 @@ impl Groups {
     /// Processors of all groups together.
     pub(super) fn processors(&self) -> f64 {
         let all: Vec<u32> = self.grouped().into_iter().map(|(pid, _)| pid).collect();
-        allowed_cpus(&self.files, &all)
+        self.allowed_cpus(&all)
+    }
+
+    /// Processors of some of the processes, by what their threads did since the groups were found.
+    fn allowed_cpus(&self, pids: &[u32]) -> f64 {
+        let threads = ServiceUse::read(&self.files, pids).since(&self.found);
+        allowed_cpus(&self.files, pids, &threads)
+    }
+
+    /// The site's processors, by what its threads did since the groups were found.
+    pub(super) fn cores(&self) -> BTreeSet<usize> {
+        cores(&self.threads().since(&self.found))
     }
 
     /// Whether the load generator may use processors of the site: on these, or on all that this
@@ -217,11 +238,12 @@ impl Groups {
             [] => Cores::of_this_process().map_or_else(|_| Vec::new(), |it| it.list().to_vec()),
             given => given.to_vec(),
         };
-        let is_shared = |pid: u32| {
-            let theirs = Cores::of_process(pid).ok();
-            theirs.is_some_and(|it| it.list().iter().any(|core| own.contains(core)))
-        };
-        self.grouped().into_iter().any(|(pid, _)| is_shared(pid))
+        self.cores().iter().any(|core| own.contains(core))
+    }
+
+    /// What to change so that site and load generator have processors of their own.
+    pub(super) fn apart(&self) -> String {
+        remedy(&self.cores(), &machine_cpus(&self.files))
     }
 
     /// Processor time of each group in a step, by its processes.
@@ -234,6 +256,23 @@ impl Groups {
             used[group.min(self.count() - 1)] += it.cpus;
         }
         used
+    }
+}
+
+/// How a load generator gets processors of its own on a machine of which the site has some.
+fn remedy(site: &BTreeSet<usize>, machine: &BTreeSet<usize>) -> String {
+    let list = |of: &[usize]| Cores::new(of.iter().copied()).map(|it| it.to_string());
+    let all: Vec<usize> = machine.iter().copied().collect();
+    let free: Vec<usize> = machine.difference(site).copied().collect();
+    if let Ok(free) = list(&free) {
+        return format!("give it its own with --driver-cores {free}");
+    }
+    match all.split_last() {
+        Some((last, others)) if !others.is_empty() => format!(
+            "leave the site fewer, such as with `taskset --all-tasks --cpu-list --pid {} PID` for each of its processes, and add --driver-cores {last}",
+            list(others).unwrap_or_default()
+        ),
+        _ => "run it on another machine".to_owned(),
     }
 }
 
@@ -384,6 +423,21 @@ mod tests {
         }
         let used = meter.end().cpu_s[0];
         assert!(used >= 0.25 && used > 2.0 * (parent() - own), "{used}");
+    }
+
+    #[test]
+    fn the_load_generator_is_given_processors_that_this_machine_has() {
+        let of = |site: &[usize], machine: &[usize]| {
+            remedy(&site.iter().copied().collect(), &machine.iter().copied().collect())
+        };
+        assert!(of(&[0], &[0, 1]).ends_with("--driver-cores 1"));
+        assert!(
+            of(&[0, 1, 2], &[0, 1, 2]).contains("--pid 0,1 PID"),
+            "{}",
+            of(&[0, 1, 2], &[0, 1, 2])
+        );
+        assert!(of(&[0, 1, 2], &[0, 1, 2]).ends_with("--driver-cores 2"));
+        assert_eq!(of(&[0], &[0]), "run it on another machine");
     }
 
     #[test]

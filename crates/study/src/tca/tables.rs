@@ -44,6 +44,9 @@ pub(super) fn costs(report: &Report) -> Table {
     heads.extend([Column::new("linear up to /s"), Column::new("then").words()]);
     let mut table = Table::new(heads);
     for (at, cost) in report.costs.operations.iter().enumerate() {
+        if cost.is_unseen() {
+            continue;
+        }
         let mut cells: Vec<Cell> = vec![
             cost.operation.clone().into(),
             or_none(report.profile.per_session(&cost.operation), |it| number(it.value)).into(),

@@ -134,7 +134,7 @@ pub(super) fn verified(report: &Report) -> Vec<String> {
     text
 }
 
-/// Operations that are not told apart.
+/// Operations that are not told apart, and those that never came.
 pub(super) fn groups(report: &Report) -> Vec<String> {
     let told = |it: &super::Together| {
         let names = it.operations.join(", ");
@@ -145,7 +145,15 @@ pub(super) fn groups(report: &Report) -> Vec<String> {
             ),
         }
     };
-    report.costs.groups.iter().map(told).collect()
+    let unseen = report.costs.operations.iter().filter(|it| it.is_unseen());
+    let unseen: Vec<&str> = unseen.map(|it| it.operation.as_str()).collect();
+    let left_out = (!unseen.is_empty()).then(|| {
+        format!(
+            "No session came to {}, so that nothing is said of what it costs.",
+            unseen.join(", ")
+        )
+    });
+    report.costs.groups.iter().map(told).chain(left_out).collect()
 }
 
 /// The whole result for a terminal.
