@@ -15,8 +15,8 @@ pub const TLS12: u16 = 0x0303;
 /// TLS 1.3 on the wire.
 pub const TLS13: u16 = 0x0304;
 
-/// Configuration of the server. Order does not matter: suite and group follow
-/// the client's order.
+/// Configuration of the server. The suite is the first of the client's order, and so is the
+/// group unless the server has an order of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules<'a> {
     /// TLS 1.2 is enabled.
@@ -31,6 +31,10 @@ pub struct Rules<'a> {
     pub tls13_groups: &'a [u16],
     /// The groups usable with TLS 1.2, without finite-field ones.
     pub tls12_groups: &'a [u16],
+    /// The group is the first of the server's list for which the client sent a key share,
+    /// since another one costs a round trip, else the first that it supports. rustls has no
+    /// such order: the server must give it the chosen group alone.
+    pub own_group_order: bool,
     /// The signature schemes that the certificate's key can make.
     pub schemes: &'a [u16],
     /// TLS 1.2 clients must offer the extended master secret.
@@ -48,6 +52,7 @@ impl Rules<'static> {
         tls12_suites: &[0xc030, 0xc02f, 0xcca8],
         tls13_groups: &[X25519, P256, P384, X25519_ML_KEM_768],
         tls12_groups: &[X25519, P256, P384],
+        own_group_order: false,
         schemes: &[0x0806, 0x0805, 0x0804, 0x0601, 0x0501, 0x0401],
         require_ems: false,
         alpn: &[],
@@ -62,6 +67,11 @@ impl Rules<'static> {
 
     /// The same with an Ed25519 key, which serves the ECDSA suites of TLS 1.2.
     pub const ED25519: Self = Self { schemes: &[0x0807], ..Self::ECDSA_P256 };
+
+    /// The same with an ML-DSA-65 key, which has no suite of TLS 1.2.
+    ///
+    /// Source: draft-ietf-tls-mldsa, section 3: with TLS 1.3 only.
+    pub const ML_DSA_65: Self = Self { tls12_suites: &[], schemes: &[0x0905], ..Self::RSA };
 }
 
 const P256: u16 = 23;
@@ -142,7 +152,12 @@ pub fn choose(hello: &ClientHello, rules: &Rules<'_>) -> Result<Choice, Incompat
         TLS13 => (rules.tls13_suites, rules.tls13_groups),
         _ => (rules.tls12_suites, rules.tls12_groups),
     };
-    let group = first(hello.supported_groups(), groups).ok_or(Incompatible::Group)?;
+    let offered = hello.supported_groups();
+    let group = match rules.own_group_order {
+        true => own_choice(hello, groups, version == TLS13),
+        false => first(offered, groups),
+    };
+    let group = group.ok_or(Incompatible::Group)?;
     let suite = first(hello.cipher_suites(), suites).ok_or(Incompatible::Suite)?;
     let retry = match version {
         TLS13 => !tls13_shares(hello, group)?,
@@ -264,6 +279,15 @@ fn version(hello: &ClientHello, rules: &Rules<'_>) -> Option<u16> {
 /// The first code of the client's list that the server supports.
 fn first(theirs: Codes<'_>, ours: &[u16]) -> Option<u16> {
     theirs.iter().find(|code| ours.contains(code))
+}
+
+/// The group of the server's list that it chooses by its own order.
+fn own_choice(hello: &ClientHello, groups: &[u16], shares: bool) -> Option<u16> {
+    let offered = hello.supported_groups();
+    let mut common = groups.iter().copied().filter(|group| offered.contains(*group));
+    let has_share = |group: &u16| hello.key_share_groups().any(|shared| shared == *group);
+    let shared = if shares { common.clone().find(has_share) } else { None };
+    shared.or_else(|| common.next())
 }
 
 /// Checks the form that TLS 1.3 requires of a hello. Returns whether there is a

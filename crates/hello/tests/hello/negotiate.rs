@@ -37,6 +37,26 @@ fn suite_and_group_follow_the_clients_order() {
 }
 
 #[test]
+fn a_server_with_an_order_of_its_own_takes_its_first_group_with_a_share_else_its_first() {
+    let own = |groups: &'static [u16]| Rules {
+        tls13_groups: groups,
+        tls12_groups: groups,
+        own_group_order: true,
+        ..Rules::RSA
+    };
+    // The client supports 24 and 29, and sent a share for 24.
+    let group = |groups, tls13| {
+        let choice = chosen(&modern(), &Rules { tls13, ..own(groups) });
+        choice.map(|choice| (choice.group, choice.retry))
+    };
+    assert_eq!(group(&[0x11ec, 29, 24], true), Ok((24, false)));
+    assert_eq!(group(&[0x11ec, 29, 23], true), Ok((29, true)));
+    assert_eq!(group(&[0x11ec], true), Err(Incompatible::Group));
+    // With TLS 1.2 there are no shares.
+    assert_eq!(group(&[29, 24], false), Ok((29, false)));
+}
+
+#[test]
 fn a_share_for_another_group_causes_a_hello_retry_request() {
     let draft = modern().without(10).with(10, vector16(&codes(&[29, 24])));
     let choice = Choice { version: TLS13, suite: 0x1303, group: 29, retry: true };

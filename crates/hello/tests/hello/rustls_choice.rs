@@ -43,7 +43,7 @@ fn any_draft() -> impl Strategy<Value = Draft> {
             0x009e, 0x00ff,
         ]),
         some(&[0x2a2a, 29, 23, 24, 25, 0x0100]),
-        some(&[0x3a3a, 0x0403, 0x0503, 0x0804, 0x0805, 0x0401, 0x0201, 0x0807]),
+        some(&[0x3a3a, 0x0403, 0x0503, 0x0804, 0x0805, 0x0401, 0x0201, 0x0807, 0x0905]),
         some(&[0x5a5a, 0x0304, 0x0303, 0x0302]),
         prop::sample::subsequence(vec![0x2a2a_u16, 29, 23], 0..=3),
     );
@@ -102,7 +102,7 @@ proptest! {
     #[test]
     fn rustls_chooses_as_predicted(
         draft in any_draft(),
-        key in 0..3_usize,
+        key in 0..4_usize,
         (tls12, tls13) in prop::sample::select(vec![(true, true), (true, true), (true, false), (false, true)]),
         require_ems in any::<bool>(),
         http in any::<bool>(),
@@ -169,7 +169,7 @@ proptest! {
 #[test]
 fn the_prediction_is_right_for_real_clients() {
     for (name, bytes) in CAPTURED {
-        for key in 0..3 {
+        for key in 0..4 {
             let rules = identity(key).rules;
             compare(identity(key), &rules, bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
         }

@@ -30,6 +30,11 @@ pub static ED25519: LazyLock<Identity> = LazyLock::new(|| {
     Identity::new(key, Rules::ED25519)
 });
 
+pub static ML_DSA_65: LazyLock<Identity> = LazyLock::new(|| {
+    let key = KeyPair::generate_for(&rcgen::PKCS_ML_DSA_65).expect("a key");
+    Identity::new(key, Rules::ML_DSA_65)
+});
+
 impl Identity {
     pub fn of(algorithm: &'static rcgen::SignatureAlgorithm) -> Self {
         Self::new(KeyPair::generate_for(algorithm).expect("a key"), Rules::ECDSA_P256)
@@ -105,7 +110,7 @@ pub fn some(of: &'static [u16]) -> impl Strategy<Value = Vec<u16>> {
     prop::sample::subsequence(of, 1..=of.len()).prop_shuffle()
 }
 
-/// One with a key of another kind for 0 (P-256), 1 (RSA) and 2 (Ed25519).
+/// One with a key of another kind for 0 (P-256), 1 (RSA), 2 (Ed25519) and 3 (ML-DSA-65).
 pub fn identity(index: usize) -> &'static Identity {
-    [&*P256, &*RSA, &*ED25519][index]
+    [&*P256, &*RSA, &*ED25519, &*ML_DSA_65][index]
 }
