@@ -22,7 +22,17 @@ impl Average {
     /// outlier moves the average a little, and a lasting change still gets
     /// through within a few additions.
     pub fn add_measured(&mut self, amount: f64, weight: f64) {
-        self.add(amount.min(self.value() * weight * OUTLIER), weight);
+        self.add_near(self.value(), amount, weight);
+    }
+
+    /// The same where `known` is the known average: this one may have no evidence yet.
+    pub(crate) fn add_near(&mut self, known: f64, amount: f64, weight: f64) {
+        self.add(amount.min(known * weight * OUTLIER), weight);
+    }
+
+    /// The evidence, in units of weight.
+    pub(crate) fn weight(&self) -> f64 {
+        self.weight
     }
 
     /// Adds an amount that `weight` units took together. An amount of no

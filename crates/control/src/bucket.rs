@@ -5,7 +5,8 @@ use std::time::Duration;
 use crate::Time;
 use crate::number::sane;
 
-/// Tokens that accrue at a rate up to a burst. Never negative, never NaN.
+/// Tokens that accrue at a rate up to a burst; below zero after more was taken than there
+/// was. Never NaN.
 #[derive(Clone, Debug)]
 pub(crate) struct Bucket {
     rate: f64,
@@ -36,12 +37,25 @@ impl Bucket {
 
     /// Takes one token, or says how long until there is one.
     pub(crate) fn take(&mut self, now: Time) -> Result<(), Duration> {
+        self.take_many(now, 1.0)
+    }
+
+    /// Takes so many tokens if there is one, or that part of one; else says how long until
+    /// there is. What is taken beyond those in hand is owed, and accrues before anything is
+    /// taken again. So what costs much waits no longer than what costs little, and both keep
+    /// to the rate.
+    pub(crate) fn take_many(&mut self, now: Time, tokens: f64) -> Result<(), Duration> {
         self.refill(now);
-        if self.tokens >= 1.0 - ROUNDING {
-            self.tokens = (self.tokens - 1.0).max(0.0);
+        let (tokens, needed) = (sane(tokens), sane(tokens).min(1.0));
+        if self.tokens >= needed - ROUNDING {
+            self.tokens -= tokens;
+            if self.tokens.abs() < ROUNDING {
+                self.tokens = 0.0;
+            }
             return Ok(());
         }
-        let wait_s = if self.burst < 1.0 { f64::MAX } else { (1.0 - self.tokens) / self.rate };
+        let wait_s =
+            if self.burst < needed { f64::MAX } else { (needed - self.tokens) / self.rate };
         Err(Duration::from_secs_f64(wait_s.clamp(0.001, 60.0)))
     }
 
@@ -100,6 +114,16 @@ mod tests {
         let mut bucket = Bucket::new(1.0, 1.0);
         bucket.set(ms(0), f64::NAN, f64::INFINITY);
         assert_eq!(bucket.take(Time::from_secs(5)), Err(Duration::from_secs(60)));
+    }
+
+    #[test]
+    fn what_costs_more_than_there_is_is_owed_and_delays_the_next() {
+        let mut bucket = Bucket::new(10.0, 2.0);
+        assert_eq!(bucket.take_many(ms(0), 5.0), Ok(()));
+        // Three are owed and one is needed: 400 ms. A half needs 350.
+        assert_eq!((bucket.whole(ms(0)), bucket.take(ms(0))), (0, Err(ms(400))));
+        assert_eq!(bucket.take_many(ms(0), 0.5), Err(ms(350)));
+        assert_eq!(bucket.take(ms(400)), Ok(()));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::bucket::Bucket;
 use crate::codel::CoDel;
 use crate::costs::{CostModel, Costs, Priors};
 use crate::eac::Eac;
+use crate::handshake::Entry;
 use crate::moment::Moment;
 use crate::number::{rounded, sane};
 use crate::policy::{Decision, PolicyKind};
@@ -138,7 +139,9 @@ impl Controller {
             Policy::Off => Ok(()),
             Policy::Static(bucket) => bucket.take(now),
             Policy::Eac(eac) => eac.take(now, &self.costs),
-            Policy::Tide(tide) => tide.take(now, moment),
+            Policy::Tide(tide) => {
+                tide.take(now, moment, self.model.entry_cpu_s(moment.entry, &self.costs))
+            }
             Policy::CoDel(codel) => codel.take(moment),
         };
         match taken {
@@ -151,6 +154,12 @@ impl Controller {
                 Decision::NotNow { retry_after: wait.max(Duration::from_millis(1)) }
             }
         }
+    }
+
+    /// CPU time that the handshake of a connection is charged which begins so.
+    pub fn price(&self, entry: Entry) -> Duration {
+        let cpu_s = self.model.entry_cpu_s(entry, &self.costs);
+        Duration::try_from_secs_f64(cpu_s).unwrap_or_default()
     }
 
     /// Whether the oldest queued session, which has waited so long, is to be refused now.
@@ -238,6 +247,7 @@ impl Controller {
             admitted_per_s: self.rates.admitted,
             returning_per_s: self.rates.returning,
             costs: self.costs,
+            kinds: self.model.kinds(),
             resources: self.resources.iter().map(|(_, resource)| *resource).collect(),
             sustainable: self.sustainable(),
             why: self.why(now),
@@ -304,7 +314,7 @@ mod tests {
         let off = Settings { policy: PolicyKind::Off, ..Settings::default() };
         let mut controller = Controller::new(off);
         let now = Duration::from_secs(1);
-        let moment = Moment { handshakes: 0, requests: 0, allowed_backlog: Duration::ZERO };
+        let moment = Moment { allowed_backlog: Duration::ZERO, ..Moment::IDLE };
         let decide = |controller: &mut Controller| controller.decide(now, moment);
         assert_eq!(decide(&mut controller), Decision::Admit);
         controller.set_policy(PolicyKind::Static { per_second: 0.0 });

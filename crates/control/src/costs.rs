@@ -3,7 +3,9 @@
 use serde::Serialize;
 
 use crate::average::Average;
+use crate::handshake::Entry;
 use crate::number::sane;
+use crate::prices::{KindPrice, Prices};
 use crate::reading::{ClassWork, Reading};
 use crate::resource::ResourceName;
 
@@ -111,6 +113,7 @@ const MEMORY_S: f64 = 20.0;
 #[derive(Clone, Debug)]
 pub struct CostModel {
     full_handshake: Average,
+    prices: Prices,
     /// Share of new connections that have a handshake. Learned apart from its
     /// cost: a night of connections in clear must not make it look free.
     shaking_hands: Average,
@@ -134,6 +137,7 @@ impl CostModel {
         let session = priors.full_handshake_cpu_s + priors.requests_per_connection * request;
         Self {
             full_handshake: Average::new(priors.full_handshake_cpu_s, 3.0, 300.0),
+            prices: Prices::new(priors),
             shaking_hands: Average::new(1.0, 3.0, 100.0),
             resumed_handshake: Average::new(priors.resumed_handshake_cpu_s, 3.0, 300.0),
             gate_request: Average::new(priors.gate_request_cpu_s, 5.0, 4000.0),
@@ -156,6 +160,7 @@ impl CostModel {
         let passed = requests.saturating_sub(reading.static_requests);
         let handshakes = (new.handshakes as f64, returning.handshakes as f64);
         self.full_handshake.add_measured(sane(new.handshake_cpu_s), handshakes.0);
+        self.prices.observe(&reading.kinds);
         self.resumed_handshake.add_measured(sane(returning.handshake_cpu_s), handshakes.1);
         self.shaking_hands.add(handshakes.0, new.entries() as f64);
         if requests >= FEWEST_REQUESTS {
@@ -195,6 +200,22 @@ impl CostModel {
             + handshakes.1 * costs.returning.handshake_cpu_s
             + requests as f64 * costs.request_cpu_s();
         self.session.add(spent_cpu_s, reading.sessions_started as f64);
+    }
+
+    /// The kinds of full handshakes that were seen, with their prices. Allocates.
+    pub fn kinds(&self) -> Vec<KindPrice> {
+        self.prices.seen()
+    }
+
+    /// CPU seconds that the handshake of a connection costs the gate that begins so, where
+    /// these are the `costs` learned so far.
+    pub(crate) fn entry_cpu_s(&self, entry: Entry, costs: &Costs) -> f64 {
+        match entry {
+            Entry::Average => costs.new.handshake_cpu_s,
+            Entry::Clear => 0.0,
+            Entry::Full(kind) => self.prices.cpu_s(kind),
+            Entry::Resumed => costs.returning.handshake_cpu_s,
+        }
     }
 
     /// What work costs, as learned so far.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::number::{sane, times};
+use crate::prices::KindWork;
 use crate::resource::{ByResource, ResourceName};
 use crate::think_time_census::AGES;
 
@@ -22,9 +23,14 @@ pub struct Reading {
     pub new: ClassWork,
     /// Connections of sessions that were admitted before.
     pub returning: ClassWork,
+    /// The handshakes of `new` by kind; kinds without any may be left out.
+    pub kinds: Vec<KindWork>,
     /// Admitted connections whose handshake is still to be worked on, of both classes.
     /// A handshake that waits for the client is not counted.
     pub in_flight_handshakes: u32,
+    /// CPU seconds of these at the prices that they were charged; `None`: not known, and
+    /// each counts as a new one does on average.
+    pub in_flight_handshake_cpu_s: Option<f64>,
     /// Requests that are with the upstream: passed on in full, and no response has
     /// begun. A slow sender or reader is not counted.
     pub in_flight_requests: u32,
@@ -98,12 +104,14 @@ impl Reading {
             request_cpu_s: class.request_cpu_s * share,
             ..class
         };
+        let kind = |kind: &KindWork| KindWork { cpu_s: kind.cpu_s * share, ..*kind };
         let part = self.counting(share);
         Self {
             elapsed: Duration::from_secs_f64(seconds),
             usage: part.usage.map(usage),
             new: class(part.new),
             returning: class(part.returning),
+            kinds: part.kinds.iter().map(kind).collect(),
             ..part
         }
     }
@@ -121,6 +129,7 @@ impl Reading {
         Self {
             new: class(self.new),
             returning: class(self.returning),
+            kinds: self.kinds.iter().map(|kind| kind.counting(factor)).collect(),
             requests_by_age: self
                 .requests_by_age
                 .map(|requests_by_age| times(requests_by_age, factor)),
@@ -131,7 +140,7 @@ impl Reading {
             upstream_time_ln: self.upstream_time_ln * factor,
             upstream_given_up: times(self.upstream_given_up, factor),
             given_up_time_ln: self.given_up_time_ln * factor,
-            ..*self
+            ..self.clone()
         }
     }
 }

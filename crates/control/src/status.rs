@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::costs::Costs;
 use crate::policy::PolicyName;
+use crate::prices::KindPrice;
 use crate::resource::Resource;
 use crate::sustainable::Sustainable;
 
@@ -12,7 +13,7 @@ use crate::sustainable::Sustainable;
 pub struct Status {
     /// The policy that decides.
     pub policy: PolicyName,
-    /// New sessions that may enter at this moment; `None`: any number.
+    /// New sessions of the average cost that may enter at this moment; `None`: any number.
     pub budget: Option<u64>,
     /// New sessions per second that the policy admits at most, at this moment: what is left
     /// beside the sessions that are active. Below the capacity this is more than the service
@@ -35,6 +36,8 @@ pub struct Status {
     pub returning_per_s: f64,
     /// Costs learned so far (or their priors).
     pub costs: Costs,
+    /// Kinds of full handshakes that were seen, and what each costs.
+    pub kinds: Vec<KindPrice>,
     /// Resources in view, gate first.
     pub resources: Vec<Resource>,
     /// What the service carries as it is used at present.

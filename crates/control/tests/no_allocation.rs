@@ -6,7 +6,8 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use tidegate_control::{
-    ByResource, Controller, Moment, PolicyKind, Reading, ResourceName, Settings, Usage,
+    ByResource, Controller, Entry, FullHandshake, Moment, PolicyKind, Reading, ResourceName,
+    Settings, Usage,
 };
 
 /// The system's allocator, which counts the calling thread's calls.
@@ -70,6 +71,8 @@ fn no_decision_allocates() {
                     handshakes: (ms % 7) as u32,
                     requests: (ms % 31) as u32,
                     allowed_backlog: Duration::from_micros(ms % 2_000),
+                    entry: Entry::Full(FullHandshake::RSA_2048),
+                    ..Moment::IDLE
                 };
                 controller.offered();
                 verdicts[usize::from(controller.decide(now, moment).is_admit())] += 1;

@@ -10,7 +10,7 @@ use crate::telemetry::labels::{Bucket, Class, Tier};
 use crate::telemetry::operator_log::OperatorLog;
 use crate::telemetry::usage::UsageMeter;
 use std::sync::Arc;
-use tidegate_control::{ClassWork, Reading};
+use tidegate_control::{ClassWork, FullHandshake, KindWork, Reading};
 use tokio::time::MissedTickBehavior;
 
 /// The control loop of a gate.
@@ -71,7 +71,9 @@ fn counted(totals: &Totals, before: &Totals) -> Reading {
     Reading {
         new: work(totals, before, Class::New),
         returning: work(totals, before, Class::Returning),
+        kinds: kinds(totals, before).collect(),
         in_flight_handshakes: small(totals.starting),
+        in_flight_handshake_cpu_s: Some(seconds(totals.starting_ns)),
         in_flight_requests: small(totals.at_upstream),
         held: small(totals.holding),
         thinking: totals.think_times.thinking,
@@ -102,6 +104,15 @@ fn work(totals: &Totals, before: &Totals, class: Class) -> ClassWork {
         requests: totals.requests[class] - before.requests[class],
         request_cpu_s: cpu_s(Bucket::request(class)),
     }
+}
+
+/// The full handshakes between two sums of the counters, by kind.
+fn kinds(totals: &Totals, before: &Totals) -> impl Iterator<Item = KindWork> {
+    FullHandshake::all().filter_map(|kind| {
+        let handshakes = totals.handshakes_by_kind[kind] - before.handshakes_by_kind[kind];
+        let ns = totals.handshake_ns_by_kind[kind] - before.handshake_ns_by_kind[kind];
+        (handshakes > 0 || ns > 0).then(|| KindWork { kind, handshakes, cpu_s: seconds(ns) })
+    })
 }
 
 fn small(n: u64) -> u32 {

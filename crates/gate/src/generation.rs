@@ -27,36 +27,32 @@ impl Generation {
     pub fn new(config: Config, keyring: Arc<Keyring>) -> Result<Self, Error> {
         let identities = config.identities()?;
         let each: Vec<&Identity> = identities.iter().map(Arc::as_ref).collect();
-        let tls = Arc::new(ServerConfigs::with_keyring(&config, &each, keyring)?);
+        let tls = Arc::new(ServerConfigs::new(&config, &each, keyring)?);
         let upstreams = config.upstreams().into_iter();
         let connectors = upstreams.map(|upstream| Connector::new(&config, upstream, &tls.provider));
         let connectors = connectors.collect::<Result<_, _>>()?;
         Ok(Self { config: Arc::new(config), tls, connectors, identities })
     }
 
-    /// The next generation. Ticket keys stay, and so does a self-signed certificate that
+    /// The next generation. Ticket keys stay, and so does self-signed certificates that
     /// would be made anew for the same names.
     ///
     /// # Errors
     /// The certificate or the roots for the upstream cannot be used.
     pub fn renewed(&self, mut config: Config) -> Result<Self, Error> {
         let (tls, before) = (&config.tls, &self.config.tls);
-        let same = (tls.self_signed, &tls.self_signed_names)
-            == (before.self_signed, &before.self_signed_names);
+        let same = (&tls.self_signed, &tls.self_signed_names)
+            == (&before.self_signed, &before.self_signed_names);
         if config.files.identities.is_empty() && same {
-            config.files.identities.extend(self.self_signed().cloned());
+            let made = self.identities.iter().filter(|identity| identity.self_signed);
+            config.files.identities.extend(made.cloned());
         }
         Self::new(config, self.tls.keyring.clone())
     }
 
-    /// The certificate that the gate made itself, if it did.
-    fn self_signed(&self) -> Option<&Arc<Identity>> {
-        self.identities.first().filter(|identity| identity.self_signed)
-    }
-
     /// Warns of a certificate that no client trusts.
     pub fn warn_if_self_signed(&self) {
-        if self.self_signed().is_some() {
+        if self.identities.iter().any(|identity| identity.self_signed) {
             tracing::warn!(
                 "no certificate is configured: the gate made a self-signed one for {}, which \
                  clients do not trust; set tls.certificate and tls.key",

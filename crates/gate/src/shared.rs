@@ -38,6 +38,17 @@ pub struct Shared {
     draining: AtomicBool,
 }
 
+/// Work that is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InFlight {
+    /// Connections admitted whose handshake has not begun.
+    pub handshakes: u32,
+    /// CPU time that these were charged.
+    pub handshake_cpu: Duration,
+    /// Requests that are with the upstream.
+    pub requests: u32,
+}
+
 /// Where customers connect, as bound.
 #[derive(Clone, Copy, Debug)]
 pub struct Addresses {
@@ -97,14 +108,16 @@ impl Shared {
         Totals::of(&self.cores)
     }
 
-    /// Connections admitted whose handshake has not begun, and requests that are with the
-    /// upstream, on all cores.
-    pub fn in_flight(&self) -> (u32, u32) {
-        let sum = |of: fn(&Counters) -> &Count| {
-            let sum = self.cores.iter().map(|core| of(core).get()).sum::<u64>();
-            u32::try_from(sum).unwrap_or(u32::MAX)
-        };
-        (sum(|core| &core.starting), sum(|core| &core.at_upstream))
+    /// What is in flight on all cores.
+    pub fn in_flight(&self) -> InFlight {
+        let sum =
+            |of: fn(&Counters) -> &Count| self.cores.iter().map(|core| of(core).get()).sum::<u64>();
+        let small = |sum| u32::try_from(sum).unwrap_or(u32::MAX);
+        InFlight {
+            handshakes: small(sum(|core| &core.starting)),
+            handshake_cpu: Duration::from_nanos(sum(|core| &core.starting_ns)),
+            requests: small(sum(|core| &core.at_upstream)),
+        }
     }
 
     /// Whether the gate accepts no new connections any more.

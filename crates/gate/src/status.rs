@@ -7,12 +7,13 @@ use crate::telemetry::counters::Totals;
 use crate::telemetry::durations::Durations;
 use crate::telemetry::labels::{Class, HandshakeKind};
 use crate::telemetry::snapshot::{
-    CertificateStatus, Handshakes, RouteStatus, RoutedUpstream, Snapshot, Verdicts,
+    CertificateStatus, Handshakes, KindCounts, RouteStatus, RoutedUpstream, Snapshot, Verdicts,
 };
 use crate::upstream::health::UpstreamHealth;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use tidegate_control::FullHandshake;
 use tidegate_host::cpu_clock;
 
 /// The snapshot at this moment, for a gate with admin pages at this address.
@@ -53,6 +54,7 @@ pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>)
         },
         full_handshakes: handshakes(&totals, HandshakeKind::Full),
         resumed_handshakes: handshakes(&totals, HandshakeKind::Resumed),
+        handshake_kinds: kinds(&totals),
         handshakes_active: totals.in_handshake,
         held: totals.holding,
         held_bytes: totals.holding_bytes,
@@ -105,6 +107,17 @@ fn certificate(identity: &Arc<Identity>) -> CertificateStatus {
 
 fn handshakes(totals: &Totals, kind: HandshakeKind) -> Handshakes {
     Handshakes { ok: totals.handshakes_ok[kind], failed: totals.handshakes_failed[kind] }
+}
+
+fn kinds(totals: &Totals) -> Vec<(&'static str, KindCounts)> {
+    let counts = |kind: FullHandshake| KindCounts {
+        admitted: totals.admitted_by_kind[kind],
+        charged_cpu_s: seconds(totals.charged_ns_by_kind[kind]),
+        handshakes: totals.handshakes_by_kind[kind],
+        cpu_s: seconds(totals.handshake_ns_by_kind[kind]),
+    };
+    let all = FullHandshake::all().map(|kind| (kind.name(), counts(kind)));
+    all.filter(|(_, counts)| counts.admitted > 0).collect()
 }
 
 fn seconds(ns: u64) -> f64 {

@@ -57,6 +57,8 @@ impl Scenario {
             Changed::Cost { over_s, .. } => change.at_s + over_s,
             Changed::Cores { .. } => change.at_s,
         });
+        let comes = self.customers.iter().flat_map(|class| [class.comes_s.0, class.comes_s.1]);
+        let ends = ends.chain(comes.filter(|at_s| *at_s < self.duration_s));
         ends.map(|at_s| self.worth(at_s, 0.0).carried_per_s).fold(self.capacity_per_s(), f64::max)
     }
 
@@ -111,9 +113,9 @@ impl Scenario {
     pub(crate) fn demand(&self, at_s: f64) -> Demand {
         let mut demand = Demand::default();
         for class in &self.customers {
-            let [first, later] = self.of_requests(class, at_s);
+            let ([first, later], share) = (self.of_requests(class, at_s), self.share(class, at_s));
             for ((sum, first), later) in demand.iter_mut().zip(first).zip(later) {
-                *sum += class.share * (first + (class.requests.mean() - 1.0) * later);
+                *sum += share * (first + (class.requests.mean() - 1.0) * later);
             }
         }
         demand
@@ -263,7 +265,7 @@ mod tests {
             requests: SessionLength::power_law(5.0, 5.0),
             // Three of four pauses are longer than the connection is kept.
             think: Distribution::uniform(0.5, 1.0 / 3.0),
-            tls: Some(HandshakeMix::Handshakes { full: 200e-6, resumed: 100e-6 }),
+            tls: Some(HandshakeMix::costing(200e-6, 100e-6)),
             tickets: 0.5,
             first_request: Some(Distribution::lognormal(1e-3, 9.0)),
             weight: 2.0,

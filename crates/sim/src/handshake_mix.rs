@@ -1,5 +1,7 @@
 //! What customers' handshakes cost the gate, by kind of certificate and protocol.
 
+use tidegate_control::{CertificateKey, Entry, FullHandshake, KeyExchange};
+
 /// How customers connect, and what that costs the gate, in CPU seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum HandshakeMix {
@@ -7,6 +9,8 @@ pub enum HandshakeMix {
     Clear,
     /// With it.
     Handshakes {
+        /// The kind of a full handshake, as the gate names it.
+        kind: FullHandshake,
         /// A full handshake.
         full: f64,
         /// A resumed one.
@@ -23,19 +27,42 @@ const IN_THE_GATE: f64 = 1.5;
 ///
 /// Source: rustls 0.23 with aws-lc-rs, server side, one core of the machine that
 /// the demo's costs come from. A resumed handshake of TLS 1.3 still exchanges
-/// keys (`psk_dhe_ke`); one of TLS 1.2 does not.
-const KINDS: [(&str, f64, f64); 5] = [
-    ("ecdsa-p256", 115.0, 105.0),
-    ("rsa-2048", 466.0, 105.0),
-    ("rsa-4096", 1985.0, 105.0),
-    ("tls12-ecdsa-p256", 80.0, 16.5),
-    ("tls12-rsa-2048", 414.0, 16.5),
+/// keys (`psk_dhe_ke`); one of TLS 1.2 does not. The kinds of the last four:
+/// [`FullHandshake::reference_cpu_s`].
+const KINDS: [(&str, FullHandshake, f64, f64); 9] = [
+    ("ecdsa-p256", ECDSA, 115.0, 105.0),
+    ("rsa-2048", FullHandshake::RSA_2048, 466.0, 105.0),
+    ("rsa-4096", RSA_4096, 1985.0, 105.0),
+    ("tls12-ecdsa-p256", ECDSA, 80.0, 16.5),
+    ("tls12-rsa-2048", FullHandshake::RSA_2048, 414.0, 16.5),
+    ("rsa-4096-mutual", FullHandshake { mutual: true, ..RSA_4096 }, 2145.0, 105.0),
+    ("ecdsa-p256-hybrid", FullHandshake { exchange: HYBRID, ..ECDSA }, 145.0, 135.0),
+    ("ml-dsa-65-hybrid", ML_DSA, 253.0, 135.0),
+    ("ml-dsa-65-hybrid-mutual", FullHandshake { mutual: true, ..ML_DSA }, 413.0, 135.0),
 ];
+
+const HYBRID: KeyExchange = KeyExchange::X25519MlKem768;
+const ECDSA: FullHandshake =
+    FullHandshake { key: CertificateKey::EcdsaP256, ..FullHandshake::RSA_2048 };
+const RSA_4096: FullHandshake =
+    FullHandshake { key: CertificateKey::Rsa4096, ..FullHandshake::RSA_2048 };
+const ML_DSA: FullHandshake =
+    FullHandshake { key: CertificateKey::MlDsa65, exchange: HYBRID, mutual: false };
 
 impl HandshakeMix {
     /// The names that [`HandshakeMix::named`] knows.
-    pub const NAMES: [&str; 6] =
-        ["ecdsa-p256", "rsa-2048", "rsa-4096", "tls12-ecdsa-p256", "tls12-rsa-2048", "clear"];
+    pub const NAMES: [&str; 10] = [
+        "ecdsa-p256",
+        "rsa-2048",
+        "rsa-4096",
+        "tls12-ecdsa-p256",
+        "tls12-rsa-2048",
+        "rsa-4096-mutual",
+        "ecdsa-p256-hybrid",
+        "ml-dsa-65-hybrid",
+        "ml-dsa-65-hybrid-mutual",
+        "clear",
+    ];
 
     /// A known kind: TLS 1.3 unless its name says 1.2, on the demo's machine;
     /// `None`: no such name.
@@ -43,16 +70,34 @@ impl HandshakeMix {
         if name == "clear" {
             return Some(Self::Clear);
         }
-        let (full, resumed) = Self::in_the_library(name)?;
+        let (_, kind, full, resumed) = KINDS.iter().find(|(known, ..)| *known == name)?;
         let in_the_gate = |us: f64| us * 1e-6 * IN_THE_GATE;
-        Some(Self::Handshakes { full: in_the_gate(full), resumed: in_the_gate(resumed) })
+        let (full, resumed) = (in_the_gate(*full), in_the_gate(*resumed));
+        Some(Self::Handshakes { kind: *kind, full, resumed })
+    }
+
+    /// Handshakes of these costs, of the kind that costs about as much without client
+    /// certificates.
+    pub fn costing(full: f64, resumed: f64) -> Self {
+        let off = |kind: &FullHandshake| (kind.reference_cpu_s() * IN_THE_GATE / full).ln().abs();
+        let kinds = FullHandshake::all().filter(|kind| !kind.mutual);
+        let kind = kinds.min_by(|a, b| off(a).total_cmp(&off(b)));
+        Self::Handshakes { kind: kind.unwrap_or(FullHandshake::RSA_2048), full, resumed }
     }
 
     /// CPU time of a full and of a resumed handshake in the TLS library alone, in µs, of a
     /// known kind; `None`: no such name, or no TLS.
     pub fn in_the_library(name: &str) -> Option<(f64, f64)> {
-        let (_, full, resumed) = KINDS.iter().find(|(known, ..)| *known == name)?;
+        let (.., full, resumed) = KINDS.iter().find(|(known, ..)| *known == name)?;
         Some((*full, *resumed))
+    }
+
+    /// How a new connection begins.
+    pub fn entry(self) -> Entry {
+        match self {
+            Self::Clear => Entry::Clear,
+            Self::Handshakes { kind, .. } => Entry::Full(kind),
+        }
     }
 
     /// CPU time of a full handshake.
@@ -76,8 +121,8 @@ impl HandshakeMix {
     pub fn times(self, factor: f64) -> Self {
         match self {
             Self::Clear => Self::Clear,
-            Self::Handshakes { full, resumed } => {
-                Self::Handshakes { full: full * factor, resumed: resumed * factor }
+            Self::Handshakes { kind, full, resumed } => {
+                Self::Handshakes { kind, full: full * factor, resumed: resumed * factor }
             }
         }
     }
@@ -97,6 +142,14 @@ mod tests {
         }
         assert_eq!(HandshakeMix::NAMES.len(), KINDS.len() + 1);
         assert_eq!(HandshakeMix::named("rsa"), None);
+    }
+
+    #[test]
+    fn handshakes_are_of_the_kind_that_costs_as_much() {
+        for kind in [ECDSA, FullHandshake::RSA_2048, RSA_4096] {
+            let full = kind.reference_cpu_s() * IN_THE_GATE;
+            assert_eq!(HandshakeMix::costing(full, 1e-4).entry(), Entry::Full(kind));
+        }
     }
 
     #[test]

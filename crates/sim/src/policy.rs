@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate_control::{Controller, Decision, Moment, Reading, Time};
+use tidegate_control::{Controller, Decision, Entry, Moment, Reading, Time};
 
 /// An admission policy: the production [`Controller`], or a rival written for
 /// comparison.
@@ -12,6 +12,17 @@ pub trait Policy {
 
     /// Decides on the session of this customer, which is next.
     fn decide(&mut self, now: Time, user: User, moment: Moment) -> Decision;
+
+    /// What the handshake of a connection that begins so is charged; `None`: nothing, as
+    /// all count alike.
+    fn price(&self, _entry: Entry) -> Option<Duration> {
+        None
+    }
+
+    /// Whether the session whose handshake costs least is next, whoever waits longest.
+    fn cheapest_first(&self) -> bool {
+        false
+    }
 
     /// Whether a negative decision refuses this one session, as where a share of them is
     /// refused; otherwise the whole queue waits.
@@ -74,6 +85,10 @@ impl Policy for Controller {
 
     fn decide(&mut self, now: Time, _: User, moment: Moment) -> Decision {
         Controller::decide(self, now, moment)
+    }
+
+    fn price(&self, entry: Entry) -> Option<Duration> {
+        Some(Controller::price(self, entry))
     }
 
     fn drops_oldest(&mut self, now: Time, waited: Duration) -> bool {

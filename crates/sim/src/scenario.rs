@@ -128,7 +128,7 @@ pub struct Work {
 impl Work {
     /// How those connect who do not say it.
     pub fn tls(&self) -> HandshakeMix {
-        HandshakeMix::Handshakes { full: self.full_handshake, resumed: self.resumed_handshake }
+        HandshakeMix::costing(self.full_handshake, self.resumed_handshake)
     }
 }
 
@@ -137,8 +137,11 @@ impl Work {
 pub struct Customers {
     /// What they are called.
     pub name: String,
-    /// Their share of those who arrive.
+    /// Their share of those who arrive; while some classes do not come, the shares of the
+    /// others grow in proportion: see [`Scenario::share`].
     pub share: f64,
+    /// When they come: from when until when, in seconds.
+    pub comes_s: (f64, f64),
     /// The address prefix that they come from, 0 to 7; `None`: each from any.
     pub prefix: Option<u8>,
     /// Requests in a session.
@@ -170,7 +173,27 @@ pub struct Customers {
     pub after_failure: AfterFailure,
 }
 
+impl Scenario {
+    /// The share of a class of those who arrive at a time.
+    pub fn share(&self, class: &Customers, at_s: f64) -> f64 {
+        let all = self.customers.iter();
+        if !class.comes(at_s) {
+            return 0.0;
+        }
+        if all.clone().all(|class| class.comes(at_s)) {
+            return class.share;
+        }
+        let present: f64 = all.filter(|class| class.comes(at_s)).map(|class| class.share).sum();
+        class.share / present
+    }
+}
+
 impl Customers {
+    /// Whether customers of the class come at a time.
+    pub fn comes(&self, at_s: f64) -> bool {
+        (self.comes_s.0..self.comes_s.1).contains(&at_s)
+    }
+
     /// Of the connections that they open after their first, the share that
     /// returns with a ticket; in clear there is none.
     ///

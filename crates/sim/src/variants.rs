@@ -1,6 +1,10 @@
 //! `tide` without one of its parts, and with other constants: for ablation.
 
-use tidegate_control::{Controller, Decision, Moment, PolicyKind, Reading, Settings, Time, Tuning};
+use std::time::Duration;
+
+use tidegate_control::{
+    Controller, Decision, Entry, Moment, PolicyKind, Reading, Settings, Time, Tuning,
+};
 
 use super::policy::{Policy, User};
 
@@ -25,6 +29,10 @@ enum Withheld {
     Logarithms,
     /// Abandoned waits.
     GivenUp,
+    /// The kinds of handshakes: each is charged the average.
+    Kinds,
+    /// Nothing, but sessions with cheap handshakes are admitted first.
+    Order,
 }
 
 /// Greater than any rate, limit or multiple.
@@ -93,6 +101,8 @@ pub const VARIANTS: &[Variant] = &[
     ),
     withheld("arithmetic-mean", "the geometric mean of response times", Withheld::Logarithms),
     withheld("no-given-up", "abandoned waits as response times", Withheld::GivenUp),
+    withheld("average-price", "prices by kind of handshake", Withheld::Kinds),
+    withheld("cheapest-first", "the order of arrival: cheap handshakes first", Withheld::Order),
     variant(
         "one-slack",
         "the slack of the latency limit by utilization",
@@ -135,8 +145,19 @@ impl Policy for Filtered {
         self.controller.offered();
     }
 
-    fn decide(&mut self, now: Time, _: User, moment: Moment) -> Decision {
+    fn decide(&mut self, now: Time, _: User, mut moment: Moment) -> Decision {
+        if self.withheld == Withheld::Kinds {
+            (moment.handshake_cpu, moment.entry) = (None, Entry::Average);
+        }
         self.controller.decide(now, moment)
+    }
+
+    fn price(&self, entry: Entry) -> Option<Duration> {
+        (self.withheld != Withheld::Kinds).then(|| self.controller.price(entry))
+    }
+
+    fn cheapest_first(&self) -> bool {
+        self.withheld == Withheld::Order
     }
 
     fn returning(&mut self, now: Time) {
@@ -146,7 +167,7 @@ impl Policy for Filtered {
     fn observe(&mut self, now: Time, reading: &Reading) {
         let mut reading = reading.clone();
         match self.withheld {
-            Withheld::Nothing => {}
+            Withheld::Nothing | Withheld::Kinds | Withheld::Order => {}
             Withheld::Ages => {
                 for counts in [&mut reading.thinking, &mut reading.requests_by_age] {
                     let all = counts[1..].iter().sum();

@@ -52,7 +52,7 @@ impl BacklogLimit {
         let by_handshakes = (cpus + tuning.reserve_handshakes * root) * handshake;
         let by_requests = (cpus + tuning.reserve_requests * root) * request;
         *self = Self {
-            handshake: handshake + request,
+            handshake,
             request,
             calm_requests,
             limit: by_handshakes.max(by_requests).max(cpus * tuning.least_limit_s),
@@ -64,7 +64,7 @@ impl BacklogLimit {
     /// From now on, the limit is in requests, of which so many in flight are normal.
     pub(crate) fn by_requests(&mut self, calm_requests: f64, tuning: &Tuning) {
         let limit = calm_requests.max(tuning.unseen_requests);
-        *self = Self { handshake: 1.0, request: 1.0, calm_requests, limit, ..Self::default() };
+        *self = Self { request: 1.0, calm_requests, limit, ..Self::default() };
     }
 
     /// Whether a new session may be admitted at a moment with so many tokens left, of at
@@ -75,8 +75,15 @@ impl BacklogLimit {
         (tokens, burst): (f64, f64),
         tuning: &Tuning,
     ) -> Result<(), Backlog> {
-        let Moment { handshakes, requests, allowed_backlog } = moment;
-        let backlog = f64::from(handshakes) * self.handshake
+        let Moment { handshakes, requests, allowed_backlog, .. } = moment;
+        // Each handshake is followed by a request.
+        let number = f64::from(handshakes);
+        let handshakes_s = match moment.handshake_cpu {
+            Some(cpu) if self.handshake > 0.0 => cpu.as_secs_f64(),
+            _ => number * self.handshake,
+        };
+        let backlog = handshakes_s
+            + number * self.request
             + (f64::from(requests) - self.calm_requests).max(0.0) * self.request;
         if backlog <= self.limit {
             return Ok(());

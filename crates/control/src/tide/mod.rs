@@ -104,8 +104,14 @@ impl Tide {
         }
     }
 
-    /// Takes a token, or returns how long it is not worthwhile to try again.
-    pub(crate) fn take(&mut self, now: Time, moment: Moment) -> Result<(), Duration> {
+    /// Takes the tokens of a session whose handshake costs so much, or returns how long it is
+    /// not worthwhile to try again.
+    pub(crate) fn take(
+        &mut self,
+        now: Time,
+        moment: Moment,
+        handshake_cpu_s: f64,
+    ) -> Result<(), Duration> {
         if now > self.fresh_until {
             // What is in flight is still known: the limit keeps the backlog short.
             self.backlog_limit.assume_full_use();
@@ -113,7 +119,7 @@ impl Tide {
         let tokens = (self.bucket.tokens(now), self.bucket.burst());
         let (denial, after) = match self.backlog_limit.admits(moment, tokens, &self.tuning) {
             Err(backlog) => (Denial::Backlog(backlog), backlog.retry_after()),
-            Ok(()) => match self.bucket.take(now) {
+            Ok(()) => match self.bucket.take_many(now, self.plan.tokens(handshake_cpu_s)) {
                 Err(after) => (Denial::Rate(self.bucket.rate()), after),
                 Ok(()) => return Ok(()),
             },
@@ -264,6 +270,9 @@ mod tests {
 
     const ONE: Usage = Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.0), idle: None };
 
+    /// The handshake of [`costs`].
+    const AVERAGE_S: f64 = 500e-6;
+
     fn reading() -> Reading {
         let usage = ByResource::default().with(ResourceName::Gate, ONE);
         Reading { elapsed: Duration::from_millis(100), usage, ..Reading::default() }
@@ -350,12 +359,29 @@ mod tests {
         );
         assert!(tide.why(Time::from_secs(9)).starts_with("no reading has come since this plan"));
         assert_eq!(tide.why_not(), None);
-        while tide.take(Time::from_millis(100), Moment::IDLE).is_ok() {}
+        while tide.take(Time::from_millis(100), Moment::IDLE, AVERAGE_S).is_ok() {}
         let taken = "limit of 863 new sessions/s reached";
         assert_eq!(tide.why_not().as_deref(), Some(taken));
-        assert!(tide.take(Time::from_secs(1), Moment::in_flight(9, 0)).is_err());
+        assert!(tide.take(Time::from_secs(1), Moment::in_flight(9, 0), AVERAGE_S).is_err());
         let busy = tide.why_not().unwrap();
-        assert!(busy.starts_with("the backlog is 9.22 ms of CPU (9 handshakes and 0"), "{busy}");
+        assert!(busy.starts_with("the backlog is 9.23 ms of CPU (9 handshakes and 0"), "{busy}");
+    }
+
+    #[test]
+    fn a_session_takes_as_much_of_the_plan_as_its_handshake_costs() {
+        // 97.56 sessions of 1025 µs in 100 ms, and ten of 5.125 ms take as much as fifty.
+        let admitted = |handshake_s: f64| {
+            let mut tide = after(&shared(0, 0));
+            let now = Time::from_millis(100);
+            let costly = (0..10).filter(|_| tide.take(now, Moment::IDLE, handshake_s).is_ok());
+            let costly = costly.count();
+            let others = std::iter::from_fn(|| tide.take(now, Moment::IDLE, AVERAGE_S).ok());
+            (costly, others.count())
+        };
+        assert_eq!(admitted(AVERAGE_S), (10, 87));
+        assert_eq!(admitted(4.6e-3), (10, 47));
+        // A session that costs more than all that is left is admitted, and the rest is owed.
+        assert_eq!(admitted(30e-3), (4, 0));
     }
 
     #[test]
@@ -409,7 +435,7 @@ mod tests {
                 let reading = on_host(half);
                 tide.observe(Time::from_millis(tick * 100), &reading, &costs(), Refused::default());
             }
-            tide.take(Time::from_secs(5), Moment::in_flight(0, 5)).is_ok()
+            tide.take(Time::from_secs(5), Moment::in_flight(0, 5), AVERAGE_S).is_ok()
         };
         assert!(admits_above_the_limit(0.5));
         assert!(!admits_above_the_limit(0.02));
@@ -437,8 +463,8 @@ mod tests {
     fn without_readings_nobody_is_admitted_above_the_backlog_limit() {
         let mut tide = after(&shared(0, 0));
         let moment = Moment::in_flight(0, 5);
-        assert!(tide.take(Time::from_millis(200), moment).is_ok());
-        assert!(tide.take(Time::from_secs(5), moment).is_err());
-        assert!(tide.take(Time::from_secs(5), Moment::IDLE).is_ok());
+        assert!(tide.take(Time::from_millis(200), moment, AVERAGE_S).is_ok());
+        assert!(tide.take(Time::from_secs(5), moment, AVERAGE_S).is_err());
+        assert!(tide.take(Time::from_secs(5), Moment::IDLE, AVERAGE_S).is_ok());
     }
 }

@@ -1,6 +1,7 @@
 //! The plan: new sessions per second that fit into a resource in the next interval.
 
 use crate::costs::{Costs, REFUSAL_CPU_S};
+use crate::number::sane;
 use crate::reading::{Reading, Usage};
 use crate::resource::ResourceName;
 
@@ -16,6 +17,8 @@ pub(crate) struct Plan {
     pub(crate) active_s: f64,
     pub(crate) backlog_s: f64,
     pub(crate) session_s: f64,
+    /// The part of `session_s` that is the handshake.
+    pub(crate) handshake_s: f64,
     pub(crate) per_second: f64,
 }
 
@@ -60,6 +63,7 @@ impl Plan {
             active_s: 0.0,
             backlog_s: 0.0,
             session_s,
+            handshake_s: 0.0,
             per_second,
         }
     }
@@ -71,9 +75,15 @@ impl Plan {
         let session_s = supply.handshake + supply.request;
         let later_s = supply.request + demand.returning_share * supply.returning;
         let active_s = demand.requests_per_s * later_s * interval_s;
+        let handshakes = f64::from(reading.in_flight_handshakes);
+        let handshakes_s = match reading.in_flight_handshake_cpu_s {
+            Some(cpu_s) if supply.handshake > 0.0 => sane(cpu_s),
+            _ => handshakes * supply.handshake,
+        };
         let backlog_s = demand.backlog_share
             * (f64::from(reading.in_flight_requests) * supply.passed
-                + f64::from(reading.in_flight_handshakes) * session_s);
+                + handshakes * supply.request
+                + handshakes_s);
         let supply_s = supply.usage.capacity_cpus * interval_s;
         let refusals_s = demand.refused_per_s * supply.refusal * interval_s;
         let left_s = trim * supply_s - refusals_s - active_s - backlog_s;
@@ -87,12 +97,24 @@ impl Plan {
             active_s,
             backlog_s,
             session_s,
+            handshake_s: supply.handshake,
             // A session that costs nothing here is limited elsewhere.
             per_second: if session_s > 0.0 {
                 (left_s / session_s / interval_s).max(0.0)
             } else {
                 f64::MAX
             },
+        }
+    }
+
+    /// Tokens of a session whose handshake costs so many CPU seconds: what it takes of the
+    /// limiting resource until its first response, in sessions of the average. One where the
+    /// handshake takes nothing of that resource.
+    pub(crate) fn tokens(&self, handshake_cpu_s: f64) -> f64 {
+        if self.handshake_s > 0.0 && matches!(self.limit, Limit::Cpu(_)) {
+            1.0 + (handshake_cpu_s - self.handshake_s) / self.session_s
+        } else {
+            1.0
         }
     }
 

@@ -1,7 +1,7 @@
 //! The class of a connection: new, or returning with a ticket from which the handshake
 //! will resume. Decided from the hello alone, before any public-key operation.
 
-use crate::admission::negotiation::Offer;
+use crate::admission::negotiation::{Agreement, Offer};
 use crate::admission::tickets::{Claims, Keyring, Terms, TicketError};
 use crate::telemetry::labels::TicketResult;
 use rustls::AlertDescription;
@@ -11,8 +11,12 @@ use tidegate_hello::{ClientHello, UnusableName};
 /// What a hello shows.
 #[derive(Clone, Copy, Debug)]
 pub struct Classification {
-    /// What a full handshake will agree on, or the alert with which it must fail.
-    pub terms: Result<Terms, AlertDescription>,
+    /// What a handshake will agree on, and the terms of its tickets; or the alert with which
+    /// it must fail.
+    pub agreed: Result<(Agreement, Terms), AlertDescription>,
+    /// Whether a full handshake can be signed so that the client accepts it, or the alert with
+    /// which it must fail.
+    pub signed: Result<(), AlertDescription>,
     /// Hash of the requested server name.
     pub server_name: u64,
     /// The server name, if it is unusable.
@@ -33,21 +37,23 @@ pub fn classify(
     now: u64,
 ) -> Classification {
     let unusable_name = hello.unusable_name();
-    let choice = offer.choose(hello).and_then(|choice| match unusable_name {
+    let agreed = offer.choose(hello).and_then(|agreed| match unusable_name {
         // The name of a second hello cannot be hidden.
-        Some(_) if choice.retry => Err(AlertDescription::UnrecognisedName),
-        _ => Ok(choice),
+        Some(_) if agreed.choice.retry => Err(AlertDescription::UnrecognisedName),
+        _ => Ok(agreed),
     });
-    let found = match &choice {
-        Ok(choice) if choice.version == TLS13 && hello.psk_offered() > most_identities => {
+    let found = match &agreed {
+        Ok(Agreement { choice, .. })
+            if choice.version == TLS13 && hello.psk_offered() > most_identities =>
+        {
             Some(Err(TicketResult::TooMany))
         }
-        Ok(choice) => first_good(offer, keyring, hello, choice, now),
+        Ok(Agreement { choice, .. }) => first_good(offer, keyring, hello, choice, now),
         Err(_) => None,
     };
     Classification {
-        terms: choice
-            .and_then(|choice| offer.can_sign(hello, &choice).map(|()| Terms::of(hello, &choice))),
+        agreed: agreed.map(|agreed| (agreed, Terms::of(hello, &agreed.choice))),
+        signed: agreed.and_then(|agreed| offer.can_sign(hello, &agreed)),
         server_name: server_name_hash(hello.server_name()),
         unusable_name,
         ticket: found.map(|found| found.err().unwrap_or(TicketResult::Good)),

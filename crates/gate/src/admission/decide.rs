@@ -4,12 +4,13 @@
 
 use crate::admission::classify::{Classification, classify};
 use crate::admission::handshake_context::HandshakeContext;
-use crate::admission::negotiation::Offer;
+use crate::admission::negotiation::{Agreement, Offer};
 use crate::admission::replays::SeenHellos;
 use crate::admission::sessions::{SessionConnection, SessionLimit, Sessions, Unproven};
 use crate::admission::tickets::{Keyring, Terms, new_session_id};
 use crate::context::CoreContext;
 use crate::places::{PlaceKind, Prefix};
+use crate::shared::InFlight;
 use crate::telemetry::clock::unix_now;
 use crate::telemetry::labels::{Class, TicketResult};
 use rustls::AlertDescription;
@@ -17,7 +18,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_control::{Decision, Moment};
+use tidegate_control::{Decision, Entry, FullHandshake, Moment};
 use tidegate_hello::{ClientHello, UnusableName};
 
 /// The admission of a connection.
@@ -28,6 +29,10 @@ pub struct Admitted {
     pub session: SessionEntry,
     /// What its handshake is for; none by plain HTTP.
     pub handshake: Option<HandshakeContext>,
+    /// The kind of that handshake, if it is a full one.
+    pub kind: Option<FullHandshake>,
+    /// CPU time that it is charged.
+    pub price: Duration,
 }
 
 /// What the session of a connection knows of it.
@@ -80,11 +85,40 @@ pub enum Denial {
 /// What is known of a new session.
 #[derive(Clone, Copy, Debug)]
 pub enum NewSession {
-    /// What the handshake will agree on, the hash of the server name, and the name if it is
-    /// unusable.
-    Tls(Terms, u64, Option<UnusableName>),
+    /// What the handshake is for.
+    Tls(NewHandshake),
     /// Nothing.
     PlainHttp,
+}
+
+/// The full handshake of a new session.
+#[derive(Clone, Copy, Debug)]
+pub struct NewHandshake {
+    /// What it will agree on.
+    pub agreed: Agreement,
+    /// The terms of its tickets.
+    pub terms: Terms,
+    /// Its kind.
+    pub kind: FullHandshake,
+    /// Hash of the requested server name.
+    pub server_name: u64,
+    /// The name if it is unusable.
+    pub unusable_name: Option<UnusableName>,
+}
+
+impl NewSession {
+    /// The kind of its handshake, if it has one.
+    pub fn kind(&self) -> Option<FullHandshake> {
+        match self {
+            Self::Tls(handshake) => Some(handshake.kind),
+            Self::PlainHttp => None,
+        }
+    }
+
+    /// How its connection begins.
+    pub fn entry(&self) -> Entry {
+        self.kind().map_or(Entry::Clear, Entry::Full)
+    }
 }
 
 /// Decides on the connections of one core.
@@ -131,13 +165,12 @@ impl Decider {
         }
         // No handshake with a hello without common terms can succeed, so it must not use
         // up a place in the queue.
-        match class.terms {
-            Ok(terms) => {
-                let new = NewSession::Tls(terms, class.server_name, class.unusable_name);
-                self.decide_new(new, prefix)
-            }
-            Err(alert) => Err(Denial::Handshake(alert)),
-        }
+        class.signed.map_err(Denial::Handshake)?;
+        let (agreed, terms) = class.agreed.map_err(Denial::Handshake)?;
+        let kind = self.offer.kind(&agreed);
+        let Classification { server_name, unusable_name, .. } = *class;
+        let new = NewHandshake { agreed, terms, kind, server_name, unusable_name };
+        self.decide_new(NewSession::Tls(new), prefix)
     }
 
     /// Decides on a new session.
@@ -152,12 +185,13 @@ impl Decider {
         Ok(Admit::Queued(new))
     }
 
-    /// Whether the next new session is admitted, given what is in flight at this moment
-    /// and how much of it may be served before that session.
-    pub fn query_controller(&self, allowed_backlog: Duration) -> Decision {
+    /// Whether the next new session, which connects so, is admitted, given what is in flight at
+    /// this moment and how much of it may be served before that session.
+    pub fn query_controller(&self, allowed_backlog: Duration, entry: Entry) -> Decision {
         let shared = &self.context.shared;
-        let (handshakes, requests) = shared.in_flight();
-        let moment = Moment { handshakes, requests, allowed_backlog };
+        let InFlight { handshakes, handshake_cpu, requests } = shared.in_flight();
+        let handshake_cpu = Some(handshake_cpu);
+        let moment = Moment { handshakes, handshake_cpu, requests, allowed_backlog, entry };
         shared.controller().decide(shared.now(), moment)
     }
 
@@ -172,17 +206,30 @@ impl Decider {
         let id = new_session_id().ok()?;
         let session = self.sessions.start(id, self.context.shared.now());
         let handshake = match new {
-            NewSession::Tls(terms, server_name, unusable_name) => Some(HandshakeContext {
+            NewSession::Tls(new) => Some(HandshakeContext {
                 session: id,
                 began: unix_now(),
                 uses: 0,
-                terms,
-                server_name,
-                unusable_name,
+                terms: new.terms,
+                agreed: new.agreed,
+                server_name: new.server_name,
+                unusable_name: new.unusable_name,
             }),
             NewSession::PlainHttp => None,
         };
-        Some(Admitted { class: Class::New, session: SessionEntry::Proven(session), handshake })
+        let (kind, price) = (new.kind(), self.price(new.entry()));
+        if let Some(kind) = kind {
+            let counters = &self.context.counters;
+            counters.admitted_by_kind[kind].add(1);
+            counters.charged_ns_by_kind[kind].add(price.as_nanos() as u64);
+        }
+        let session = SessionEntry::Proven(session);
+        Some(Admitted { class: Class::New, session, handshake, kind, price })
+    }
+
+    /// What a connection that begins so is charged.
+    fn price(&self, entry: Entry) -> Duration {
+        self.context.shared.controller().price(entry)
     }
 
     /// Admits a connection with a good ticket, unless its session has as many connections,
@@ -206,15 +253,19 @@ impl Decider {
             Err(SessionLimit::Connections) => TicketResult::OverConnections,
         }]
         .add(1);
+        let (agreed, _) = class.agreed.ok()?;
         let handshake = HandshakeContext {
             session: claims.session,
             began: claims.began,
             uses: claims.uses.saturating_add(1),
             terms: claims.terms,
+            agreed,
             server_name: claims.server_name,
             unusable_name: class.unusable_name,
         };
         let session = SessionEntry::Unproven(recognized.ok()?);
-        Some(Admitted { class: Class::Returning, session, handshake: Some(handshake) })
+        let (class, handshake) = (Class::Returning, Some(handshake));
+        let price = self.price(Entry::Resumed);
+        Some(Admitted { class, session, handshake, kind: None, price })
     }
 }

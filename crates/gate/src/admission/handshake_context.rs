@@ -5,6 +5,7 @@
 //! So the context of a handshake is a thread-local for the time of one step of it. A step
 //! does not wait, and a core has one thread: no other handshake can come between.
 
+use crate::admission::negotiation::Agreement;
 use crate::admission::tickets::{SessionId, Terms};
 use std::cell::Cell;
 use tidegate_hello::UnusableName;
@@ -19,7 +20,9 @@ pub struct HandshakeContext {
     pub began: u64,
     /// Connections of the session before the next one: what its ticket will contain.
     pub uses: u32,
-    /// What the handshake will agree on.
+    /// What the handshake will agree on: the certificate is chosen by it.
+    pub agreed: Agreement,
+    /// The terms of its tickets.
     pub terms: Terms,
     /// Hash of the requested server name.
     pub server_name: u64,

@@ -1,40 +1,58 @@
 //! Which certificate a customer gets, by the server name that they ask for.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// The names of certificates.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Names {
-    exact: HashMap<String, usize>,
+    exact: HashMap<String, Vec<usize>>,
     /// Those that begin with `*.`, without that.
-    wildcards: HashMap<String, usize>,
-    /// There is one certificate only.
-    single: bool,
+    wildcards: HashMap<String, Vec<usize>>,
+    /// The first certificate, and those with the same names.
+    first: Vec<usize>,
+    /// All certificates have the same names.
+    alike: bool,
+}
+
+impl Default for Names {
+    /// One certificate without a name.
+    fn default() -> Self {
+        Self::new([&[][..]])
+    }
 }
 
 impl Names {
-    /// The names of each certificate, in lower case. Where two have the same name, the
-    /// earlier certificate is chosen.
+    /// The names of each certificate, in lower case.
     pub fn new<'a>(certificates: impl IntoIterator<Item = &'a [String]>) -> Self {
-        let mut names = Self { single: true, ..Self::default() };
+        let (mut exact, mut wildcards) = (HashMap::new(), HashMap::new());
+        let (mut of_first, mut first, mut alike) = (BTreeSet::new(), Vec::new(), true);
         for (place, certificate) in certificates.into_iter().enumerate() {
-            names.single = place == 0;
-            for name in certificate {
-                match name.strip_prefix("*.") {
-                    Some(parent) => names.wildcards.entry(parent.to_owned()).or_insert(place),
-                    None => names.exact.entry(name.clone()).or_insert(place),
+            let own: BTreeSet<&String> = certificate.iter().collect();
+            if place == 0 {
+                of_first.clone_from(&own);
+            }
+            match own == of_first {
+                true => first.push(place),
+                false => alike = false,
+            }
+            for name in own {
+                let (names, name) = match name.strip_prefix("*.") {
+                    Some(parent) => (&mut wildcards, parent),
+                    None => (&mut exact, name.as_str()),
                 };
+                names.entry(name.to_owned()).or_insert_with(Vec::new).push(place);
             }
         }
-        names
+        Self { exact, wildcards, first, alike }
     }
 
-    /// The place of the certificate for a server name: with that name, else with a wildcard
-    /// in place of its first label, else the first. Without a name it is the first.
+    /// The places of the certificates for a server name, in order; at least one if there is
+    /// any certificate: those with that name, else with a wildcard in place of its first label,
+    /// else the first and those with the same names. So it is without a name.
     ///
     /// Source: RFC 6125, section 6.4.3.
-    pub fn choose(&self, server_name: Option<&str>) -> usize {
-        let Some(name) = server_name.filter(|_| !self.single) else { return 0 };
+    pub fn choose(&self, server_name: Option<&str>) -> &[usize] {
+        let Some(name) = server_name.filter(|_| !self.alike) else { return &self.first };
         // Clients are to send lower case.
         let lower;
         let name = match name.bytes().any(|byte| byte.is_ascii_uppercase()) {
@@ -45,7 +63,7 @@ impl Names {
             false => name,
         };
         let wildcard = || self.wildcards.get(name.split_once('.')?.1);
-        self.exact.get(name).or_else(wildcard).copied().unwrap_or(0)
+        self.exact.get(name).or_else(wildcard).unwrap_or(&self.first)
     }
 }
 
@@ -69,15 +87,26 @@ mod tests {
             ("", 0),
             ("other.test", 0),
         ] {
-            assert_eq!(names.choose(Some(name)), place, "{name}");
+            assert_eq!(names.choose(Some(name)), [place], "{name}");
         }
-        assert_eq!(names.choose(None), 0);
+        assert_eq!(names.choose(None), [0]);
     }
 
     #[test]
-    fn of_two_certificates_with_one_name_the_earlier_is_chosen() {
-        let names = ["*.a.test".to_owned(), "a.test".to_owned()];
-        let names = Names::new([&[][..], &names[..], &names[..]]);
-        assert_eq!([names.choose(Some("a.test")), names.choose(Some("b.a.test"))], [1, 1]);
+    fn certificates_with_the_same_name_are_alternatives_in_their_order() {
+        let lists = [&["a.test", "*.a.test"][..], &["b.test"], &["*.a.test", "a.test"]];
+        let lists = lists.map(|names| names.iter().map(ToString::to_string).collect::<Vec<_>>());
+        let names = Names::new(lists.iter().map(Vec::as_slice));
+        for (name, places) in [
+            (Some("a.test"), &[0, 2][..]),
+            (Some("x.a.test"), &[0, 2]),
+            (Some("b.test"), &[1]),
+            (Some("other.test"), &[0, 2]),
+            (None, &[0, 2]),
+        ] {
+            assert_eq!(names.choose(name), places, "{name:?}");
+        }
+        assert_eq!(Names::new([&lists[0][..], &lists[2]]).choose(Some("x")), [0, 1]);
+        assert_eq!(Names::default().choose(Some("x")), [0]);
     }
 }

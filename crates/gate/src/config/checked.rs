@@ -6,6 +6,7 @@ use super::identity::Identity;
 use super::routes::Route;
 use super::selfsigned;
 use std::sync::Arc;
+use tidegate_control::CertificateKey;
 
 /// A checked configuration.
 #[derive(Clone, Debug)]
@@ -37,28 +38,16 @@ pub struct Config {
 }
 
 impl Config {
-    /// The default certificate: the first of [`Config::identities`].
-    ///
-    /// # Errors
-    /// None was given, and none could be made.
-    pub fn identity(&self) -> Result<Arc<Identity>, selfsigned::Error> {
-        match self.files.identities.first() {
-            Some(identity) => Ok(identity.clone()),
-            None => {
-                let names = &self.tls.self_signed_names;
-                Ok(Arc::new(selfsigned::make(self.tls.self_signed, names)?))
-            }
-        }
-    }
-
-    /// The certificates to serve, the default one first: the given ones, or a new self-signed
-    /// one (another at every call).
+    /// The certificates to serve, the default one first; never empty: the given ones, or new
+    /// self-signed ones (others at every call).
     ///
     /// # Errors
     /// None was given, and none could be made.
     pub fn identities(&self) -> Result<Vec<Arc<Identity>>, selfsigned::Error> {
-        let mut identities = vec![self.identity()?];
-        identities.extend(self.files.identities.iter().skip(1).cloned());
-        Ok(identities)
+        if !self.files.identities.is_empty() {
+            return Ok(self.files.identities.clone());
+        }
+        let make = |kind: &CertificateKey| selfsigned::make(*kind, &self.tls.self_signed_names);
+        self.tls.self_signed.iter().map(|kind| make(kind).map(Arc::new)).collect()
     }
 }

@@ -86,14 +86,6 @@ words! {
         Alert = "alert",
     }
 
-    /// Key of a self-signed certificate.
-    pub enum SelfSigned {
-        /// ECDSA over P-256.
-        EcdsaP256 = "ecdsa-p256",
-        /// RSA of 2048 bits.
-        Rsa2048 = "rsa-2048",
-    }
-
     /// Whether clients show a certificate.
     pub enum ClientAuth {
         /// None is asked for.

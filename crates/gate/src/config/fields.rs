@@ -5,10 +5,11 @@
 use super::certificates::{CertificateFiles, CertificateTables};
 use super::choices::{
     ClientAuth, Cores, Forwarded, Host, LogFormat, MinimumVersion, Policy, Processes, Refusal,
-    SelfSigned,
 };
 use super::origin::{Origin, Url};
-use super::rules::{CoreList, FieldName, Filter, GroupPath, MediaTypes, Names, ProcessList};
+use super::rules::{
+    CoreList, FieldName, Filter, GroupPath, MediaTypes, Names, Preference, ProcessList,
+};
 use http::HeaderName;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -17,7 +18,14 @@ use tidegate_config::Preset::{Is, Required, Unset};
 use tidegate_config::{
     Address, Boolean, Bytes, Choice, FilePath, Number, OrOff, Time, Whole, keys,
 };
-use tidegate_control::PolicyKind;
+use tidegate_control::{CertificateKey, KeyExchange, PolicyKind};
+
+/// Keys of certificates.
+const KEYS: Preference<CertificateKey> =
+    Preference { all: &CertificateKey::ALL, name: CertificateKey::name };
+/// Groups of key exchanges.
+const GROUPS: Preference<KeyExchange> =
+    Preference { all: &KeyExchange::ALL, name: KeyExchange::name };
 
 keys! {
     /// The listeners for customers.
@@ -54,7 +62,9 @@ keys! {
             because "required if `tls.certificate` is set";
         /// Further certificates, each in a table `[[tls.certificates]]`. Customers get the one
         /// with the name that they ask for, exactly or by a wildcard, and else
-        /// `tls.certificate` or, without that, the first of the tables.
+        /// `tls.certificate` or, without that, the first of the tables. Of several with the
+        /// same name they get the first of the file whose key their ClientHello accepts: name
+        /// the preferred kind of key first, such as ML-DSA before ECDSA before RSA.
         certificates: Option<Vec<CertificateFiles>> = Unset, CertificateTables,
             because "one certificate suffices for one site";
         /// How often the gate looks whether files of certificates and authorities have changed,
@@ -72,9 +82,16 @@ keys! {
         /// certificate (RFC 4514). What customers send in it is removed, in every spelling.
         client_subject_header: Option<HeaderName> = Unset, FieldName,
             because "the upstream receives nothing that it was not configured for";
-        /// Key type of the self-signed certificate that the gate makes if none is given.
-        self_signed: SelfSigned = Is("ecdsa-p256"), Choice(SelfSigned::ALL),
+        /// Key types of the self-signed certificates that the gate makes if none is given, the
+        /// preferred one first. Customers get the first that their ClientHello accepts. RSA
+        /// takes up to some seconds at the start.
+        self_signed: Vec<CertificateKey> = Is("ecdsa-p256"), KEYS,
             because "the full handshake of lowest cost that all current clients support";
+        /// Groups of key exchanges, the preferred one first. The gate takes the first for which
+        /// the customer sent a key share, else the first that the customer supports, which
+        /// costs a round trip more. TLS 1.2 has `x25519`, `secp256r1` and `secp384r1` only.
+        groups: Vec<KeyExchange> = Is("X25519MLKEM768, x25519, secp256r1, secp384r1"), GROUPS,
+            because "what was recorded today with the hybrid group cannot be read by a quantum computer later, and browsers send a share for it";
         /// Host names and IP addresses of the self-signed certificate.
         self_signed_names: Vec<String> = Is("localhost, 127.0.0.1, ::1"), Names,
             because "a self-signed certificate is for trials on one machine";

@@ -134,7 +134,8 @@ pub fn join(
     certificate: &str,
 ) -> Result<Identity, (Wrong, Problem)> {
     let signing = any_supported_type(&key).map_err(|error| {
-        let remedy = "use RSA of 2048 bits or more, ECDSA P-256, P-384 or P-521, or Ed25519";
+        let remedy = "use RSA of 2048 bits or more, ECDSA P-256, P-384 or P-521, Ed25519, or \
+                      ML-DSA";
         (Wrong::Key, Problem::new(format!("is a key that cannot be used ({error})"), remedy))
     })?;
     let certified = rustls::sign::CertifiedKey::new(chain, signing);

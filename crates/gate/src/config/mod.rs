@@ -25,7 +25,6 @@ pub use certificates::CertificateFiles;
 pub use checked::Config;
 pub use choices::{
     ClientAuth, Cores, Forwarded, Host, LogFormat, MinimumVersion, Policy, Processes, Refusal,
-    SelfSigned,
 };
 pub use fields::{Admin, Admission, Limits, Listen, Log, StaticTier, Tls, Trace, Upstream, tables};
 pub use files::{Files, mistake_of_file};

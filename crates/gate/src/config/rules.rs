@@ -118,6 +118,57 @@ impl Rule for Names {
     }
 }
 
+/// Some of these words, each once; their order counts. Case does not matter.
+pub struct Preference<T: 'static> {
+    /// All that there are.
+    pub all: &'static [T],
+    /// The word of each.
+    pub name: fn(T) -> &'static str,
+}
+
+impl<T: Copy + PartialEq> Preference<T> {
+    fn words(&self) -> String {
+        self.all.iter().map(|one| (self.name)(*one)).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl<T: Copy + PartialEq> Rule for Preference<T> {
+    type Read<'r> = Vec<T>;
+
+    fn read(&self, value: &Value<'_>) -> Result<Vec<T>, Problem> {
+        let problem = |remedy| Problem::new(format!("must be some of {}", self.words()), remedy);
+        let first = self.all.first().map_or("", |first| (self.name)(*first));
+        let given = value.texts().or_else(|| value.text().map(|word| vec![word]));
+        let given = given.filter(|given| !given.is_empty());
+        let given = given.ok_or_else(|| problem(format!("write [{first:?}]")))?;
+        let mut read = Vec::new();
+        for word in given {
+            let is_meant = |one: &&T| (self.name)(**one).eq_ignore_ascii_case(word);
+            let Some(one) = self.all.iter().find(is_meant) else {
+                return Err(problem(format!("{word:?} is none of them")));
+            };
+            if read.contains(one) {
+                return Err(problem(format!("leave out one {word:?}")));
+            }
+            read.push(*one);
+        }
+        Ok(read)
+    }
+
+    fn kind(&self) -> String {
+        "list of words".into()
+    }
+
+    fn range(&self) -> String {
+        let words = self.all.iter().map(|one| format!("`\"{}\"`", (self.name)(*one)));
+        words.collect::<Vec<_>>().join(", ")
+    }
+
+    fn toml(&self, bare: &str) -> String {
+        Names.toml(bare)
+    }
+}
+
 /// Content types without parameters.
 pub struct MediaTypes;
 

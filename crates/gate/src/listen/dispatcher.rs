@@ -145,12 +145,14 @@ impl Dispatcher {
                 self.wake.decide_from(now + Discipline::ask_again_after(BETWEEN_CORES));
                 break;
             };
-            if self.queue.peek(next, |queued, _| queued.has_left())? {
+            let look = |queued: &Queued, _| (queued.has_left(), queued.new.entry());
+            let (has_left, entry) = self.queue.peek(next, look)?;
+            if has_left {
                 let left = self.queue.pop(next, now)?;
                 self.hung_up(left, now);
                 continue;
             }
-            match self.decider.query_controller(self.queue.allowed_backlog(now)) {
+            match self.decider.query_controller(self.queue.allowed_backlog(now), entry) {
                 Decision::Admit => self.admit(self.queue.admit(next, now)?, now),
                 Decision::NotNow { retry_after } => {
                     self.wake.decide_from(now + Discipline::ask_again_after(retry_after));
@@ -263,7 +265,7 @@ mod tests {
         on_core(async |core| {
             let _customers = [(); 3].map(|()| queued(&core));
             core.pipeline.dispatcher.dispatch(Instant::now());
-            assert_eq!(core.context.shared.in_flight(), (3, 0), "their tasks have begun");
+            assert_eq!(core.context.shared.in_flight().handshakes, 3, "their tasks have begun");
             assert_eq!(core.context.counters.admitted[Class::New].get(), 3);
         });
     }
@@ -282,7 +284,7 @@ mod tests {
                 assert!(dispatcher.queue.is_empty());
             }
             assert_eq!(core.context.counters.hold_left.get(), 4);
-            assert_eq!(core.context.shared.in_flight(), (0, 0), "all have left");
+            assert_eq!(core.context.shared.in_flight().handshakes, 0, "all have left");
             let _stays = queued(&core);
             let wait = dispatcher.queue.expires(now).unwrap() - now;
             assert!(wait < hold_time / 2, "{wait:?}");

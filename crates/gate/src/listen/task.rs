@@ -21,6 +21,8 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
+use tidegate_control::FullHandshake;
 use tidegate_trace::{Outcome, Phase, Traced, with_line};
 use tokio::task::spawn_local;
 
@@ -63,7 +65,7 @@ impl Tasks {
         admitted: Admitted,
         serve: impl AsyncFnOnce(Transport, Client) -> End + 'static,
     ) {
-        let starting = Starting::new(self);
+        let starting = Starting::new(self, admitted.price);
         pending.arrival.enter(match (admitted.class, &admitted.handshake) {
             (_, None) => Phase::AwaitRequest,
             (Class::New, _) => Phase::HandshakeFull,
@@ -80,18 +82,23 @@ impl Tasks {
 /// done. What follows waits for the customer, and another session may be admitted.
 struct Starting {
     tasks: Rc<Tasks>,
+    /// Processor nanoseconds that it was charged.
+    price_ns: u64,
     _counted: Counted,
 }
 
 impl Starting {
-    fn new(tasks: &Rc<Tasks>) -> Self {
+    fn new(tasks: &Rc<Tasks>, price: Duration) -> Self {
+        let price_ns = price.as_nanos() as u64;
         let counted = tasks.context.count(|counters| &counters.starting);
-        Self { tasks: tasks.clone(), _counted: counted }
+        tasks.context.counters.starting_ns.add(price_ns);
+        Self { tasks: tasks.clone(), price_ns, _counted: counted }
     }
 }
 
 impl Drop for Starting {
     fn drop(&mut self) {
+        self.tasks.context.counters.starting_ns.sub(self.price_ns);
         // The dispatcher decides after this turn, when it is no longer counted.
         self.tasks.wake.decide_soon();
     }
@@ -123,10 +130,10 @@ async fn run(
     let Pending { arrival, first_flight, place } = pending;
     let place = Rc::new(place);
     let Arrival { socket, peer, scheme, .. } = arrival;
-    let Admitted { class, session, handshake } = admitted;
+    let Admitted { class, session, handshake, kind, .. } = admitted;
     let transport = match &handshake {
         Some(handshake) => {
-            shake_hands(&tasks, socket, first_flight, (class, &place), handshake).await
+            shake_hands(&tasks, socket, first_flight, (class, kind, &place), handshake).await
         }
         None => {
             context.counters.in_clear.add(1);
@@ -167,7 +174,7 @@ async fn shake_hands(
     tasks: &Tasks,
     socket: std::net::TcpStream,
     hello: Vec<u8>,
-    (class, place): (Class, &Place),
+    (class, kind, place): (Class, Option<FullHandshake>, &Place),
     handshake: &HandshakeContext,
 ) -> Result<Transport, End> {
     let context = &tasks.context;
@@ -175,12 +182,14 @@ async fn shake_hands(
     if let Some(name) = &handshake.unusable_name {
         name.hide(&mut hello);
     }
-    let (config, expected) = match class {
-        Class::New => (&tasks.tls.full, HandshakeKind::Full),
-        Class::Returning => (&tasks.tls.returning, HandshakeKind::Resumed),
+    let expected = match class {
+        Class::New => HandshakeKind::Full,
+        Class::Returning => HandshakeKind::Resumed,
     };
+    let group = handshake.agreed.choice.group;
+    let config = tasks.tls.of(group, class == Class::Returning).ok_or(End::HandshakeFailed)?;
     let in_handshake = context.count(|counters| &counters.in_handshake);
-    let result = Metered::new(Bucket::handshake(class), async {
+    let result = Metered::handshake(class, kind, async {
         let accept = TlsStream::accept(socket, config.clone(), &hello, handshake);
         let deadline = context.config.limits.handshake_deadline;
         place.unless_displaced(tokio::time::timeout(deadline, accept)).await
@@ -189,6 +198,9 @@ async fn shake_hands(
     drop(in_handshake);
     let counters = &context.counters;
     counters.handshakes_by_class[class].add(1);
+    if let Some(kind) = kind {
+        counters.handshakes_by_kind[kind].add(1);
+    }
     let end = match result {
         Some(Ok(Ok(tls))) => {
             let kind = match tls.kind() {
@@ -262,7 +274,7 @@ mod tests {
             let (context, sessions) = (&core.context, &core.pipeline.decider.sessions);
             until_none_is_open(context).await;
             assert_eq!(context.counters.ends[End::InternalError].get(), 1);
-            assert_eq!(context.shared.in_flight(), (0, 0));
+            assert_eq!(context.shared.in_flight().handshakes, 0);
             let linger = context.config.admission.session_linger;
             sessions.expire(context.shared.now() + linger);
             assert_eq!(sessions.active(), 0);
@@ -274,9 +286,9 @@ mod tests {
         on_core(async |core| {
             let _customers = [(); 3].map(|()| connect(&core, || End::Customer));
             // No task has run: nothing was awaited.
-            assert_eq!(core.context.shared.in_flight(), (3, 0));
+            assert_eq!(core.context.shared.in_flight().handshakes, 3);
             until_none_is_open(&core.context).await;
-            assert_eq!(core.context.shared.in_flight(), (0, 0));
+            assert_eq!(core.context.shared.in_flight().handshakes, 0);
         });
     }
 }

@@ -10,7 +10,7 @@ use crate::telemetry::troubles::Troubles;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
-use tidegate_control::{CensusCounts, ThinkTimeCensus};
+use tidegate_control::{CensusCounts, FullHandshake, ThinkTimeCensus};
 use tidegate_hello::OtherProtocol;
 
 /// A counter or gauge written by one thread: no locked instruction is needed.
@@ -40,6 +40,7 @@ impl Count {
 type Scalar<T> = T;
 type PerClass<T> = By<Class, T, { Class::COUNT }>;
 type PerHandshakeKind<T> = By<HandshakeKind, T, { HandshakeKind::COUNT }>;
+type PerKind<T> = By<FullHandshake, T, { FullHandshake::COUNT }>;
 type PerBucket<T> = By<Bucket, T, { Bucket::COUNT }>;
 type PerEnd<T> = By<End, T, { End::COUNT }>;
 type PerTicketResult<T> = By<TicketResult, T, { TicketResult::COUNT }>;
@@ -127,10 +128,20 @@ counters! {
     handshakes_failed: PerHandshakeKind,
     /// Handshakes finished.
     handshakes_by_class: PerClass,
+    /// New connections admitted, by the kind of their handshake.
+    admitted_by_kind: PerKind,
+    /// Processor nanoseconds that these were charged.
+    charged_ns_by_kind: PerKind,
+    /// Full handshakes finished, by the kind that was expected.
+    handshakes_by_kind: PerKind,
+    /// Processor nanoseconds spent on them.
+    handshake_ns_by_kind: PerKind,
     /// Plain HTTP connections admitted, which have no handshake.
     in_clear: Scalar,
     /// Connections admitted whose task has not run yet.
     starting: Scalar,
+    /// Processor nanoseconds that these were charged.
+    starting_ns: Scalar,
     /// Handshakes under way now.
     in_handshake: Scalar,
     /// Processor nanoseconds.

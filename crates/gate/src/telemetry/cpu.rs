@@ -1,30 +1,34 @@
 //! Attribution of processor time to what it is spent on.
 //!
 //! Each piece of work names its [`Bucket`] with [`enter`] before it runs, and the
-//! thread's CPU clock is read only where the bucket changes. So nothing that the
+//! thread's CPU clock is read only where the bucket, or the kind of a full handshake, changes. So nothing that the
 //! thread spends is left out (what the runtime does between two pieces counts to the
 //! former), and a core that works on one kind of request rarely reads the clock.
 
 use crate::telemetry::counters::Counters;
-use crate::telemetry::labels::Bucket;
+use crate::telemetry::labels::{Bucket, Class};
 use pin_project_lite::pin_project;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use tidegate_control::FullHandshake;
 use tidegate_host::cpu_clock;
 
 /// The state of attribution on one thread.
 struct Attribution {
     counters: RefCell<Option<Arc<Counters>>>,
     bucket: Cell<Bucket>,
+    /// The kind of the full handshake that it is spent on.
+    kind: Cell<Option<FullHandshake>>,
     since_ns: Cell<u64>,
 }
 
 thread_local! {
     static ATTRIBUTION: Attribution = const { Attribution {
-        counters: RefCell::new(None), bucket: Cell::new(Bucket::Upkeep), since_ns: Cell::new(0),
+        counters: RefCell::new(None), bucket: Cell::new(Bucket::Upkeep), kind: Cell::new(None),
+        since_ns: Cell::new(0),
     } };
 }
 
@@ -40,10 +44,17 @@ pub fn attach(counters: Arc<Counters>) {
 /// What this thread spends from now on counts to `bucket`.
 #[inline]
 pub fn enter(bucket: Bucket) {
+    enter_kind(bucket, None);
+}
+
+/// The same for a full handshake of a kind, to which it counts as well.
+#[inline]
+fn enter_kind(bucket: Bucket, kind: Option<FullHandshake>) {
     ATTRIBUTION.with(|attribution| {
-        if attribution.bucket.get() != bucket {
+        if (attribution.bucket.get(), attribution.kind.get()) != (bucket, kind) {
             charge(attribution);
             attribution.bucket.set(bucket);
+            attribution.kind.set(kind);
         }
     });
 }
@@ -58,6 +69,9 @@ fn charge(attribution: &Attribution) {
     let spent = now.saturating_sub(attribution.since_ns.replace(now));
     if let Some(counters) = attribution.counters.borrow().as_ref() {
         counters.cpu_ns[attribution.bucket.get()].add(spent);
+        if let Some(kind) = attribution.kind.get() {
+            counters.handshake_ns_by_kind[kind].add(spent);
+        }
     }
 }
 
@@ -70,6 +84,7 @@ pin_project! {
     /// A future whose polls count to a bucket.
     pub struct Metered<F> {
         bucket: Bucket,
+        kind: Option<FullHandshake>,
         #[pin]
         inner: F,
     }
@@ -78,7 +93,12 @@ pin_project! {
 impl<F> Metered<F> {
     /// Attributes every poll of `inner` to `bucket`.
     pub fn new(bucket: Bucket, inner: F) -> Self {
-        Self { bucket, inner }
+        Self { bucket, kind: None, inner }
+    }
+
+    /// The same for the handshake of a connection of this class: a full one is of a kind.
+    pub fn handshake(class: Class, kind: Option<FullHandshake>, inner: F) -> Self {
+        Self { bucket: Bucket::handshake(class), kind, inner }
     }
 }
 
@@ -88,7 +108,7 @@ impl<F: Future> Future for Metered<F> {
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        enter(*this.bucket);
+        enter_kind(*this.bucket, *this.kind);
         this.inner.poll(cx)
     }
 }

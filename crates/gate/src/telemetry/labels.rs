@@ -5,6 +5,7 @@ use crate::framing::{Fault, Part, Rule};
 use std::array;
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
+use tidegate_control::FullHandshake;
 use tidegate_hello::OtherProtocol;
 
 /// An index of a [`By`].
@@ -310,6 +311,18 @@ impl Key for OtherProtocol {
 impl Label for OtherProtocol {
     fn names() -> impl Iterator<Item = &'static str> {
         OTHER_PROTOCOLS.iter().map(|protocol| protocol.name())
+    }
+}
+
+impl Key for FullHandshake {
+    fn place(self) -> usize {
+        self.index()
+    }
+}
+
+impl Label for FullHandshake {
+    fn names() -> impl Iterator<Item = &'static str> {
+        Self::all().map(Self::name)
     }
 }
 

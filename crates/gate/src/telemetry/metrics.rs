@@ -32,6 +32,27 @@ impl Snapshot {
             text.sample("", &[("kind", kind), ("result", "ok")], ok);
             text.sample("", &[("kind", kind), ("result", "failed")], failed);
         }
+        let kinds = &self.handshake_kinds;
+        let help = "New connections admitted, by the kind of their handshake.";
+        text.family("tidegate_handshake_kind_admitted_total", "counter", help);
+        for (kind, counts) in kinds {
+            text.sample("", &[("kind", kind)], counts.admitted);
+        }
+        let help = "CPU time that these were charged at their admission, in seconds.";
+        text.family("tidegate_handshake_kind_charged_seconds_total", "counter", help);
+        for (kind, counts) in kinds {
+            text.sample("", &[("kind", kind)], counts.charged_cpu_s);
+        }
+        let help = "CPU time spent on full handshakes, by kind, in seconds.";
+        text.family("tidegate_handshake_kind_cpu_seconds_total", "counter", help);
+        for (kind, counts) in kinds {
+            text.sample("", &[("kind", kind)], counts.cpu_s);
+        }
+        let help = "Full handshakes finished, successfully or not, by kind.";
+        text.family("tidegate_handshake_kind_handshakes_total", "counter", help);
+        for (kind, counts) in kinds {
+            text.sample("", &[("kind", kind)], counts.handshakes);
+        }
         let help = "Ended connections of customers by reason.";
         text.counts("tidegate_connections_ended_total", help, "reason", &self.connections_ended);
         let help = "Tickets shown, by what became of them; with all but good and copied ones the connection is new.";
@@ -161,6 +182,12 @@ impl Snapshot {
                 let name = resource.resource.as_str();
                 text.sample("", &[("class", class), ("resource", name)], seconds);
             }
+        }
+        // By kind it differs in the gate alone.
+        let requests_s = costs.new.requests_per_connection * costs.gate_request_cpu_s;
+        for price in &control.kinds {
+            let labels = [("class", "new"), ("kind", price.kind), ("resource", "gate")];
+            text.sample("", &labels, price.handshake_cpu_s + requests_s);
         }
     }
 

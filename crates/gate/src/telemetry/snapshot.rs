@@ -30,6 +30,19 @@ pub struct Handshakes {
     pub failed: u64,
 }
 
+/// New connections of one kind of handshakes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct KindCounts {
+    /// Admitted.
+    pub admitted: u64,
+    /// CPU seconds that they were charged at their admission.
+    pub charged_cpu_s: f64,
+    /// Handshakes finished, successfully or not.
+    pub handshakes: u64,
+    /// CPU seconds spent on these.
+    pub cpu_s: f64,
+}
+
 /// A certificate that customers get.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CertificateStatus {
@@ -113,6 +126,10 @@ pub struct Snapshot {
     pub full_handshakes: Handshakes,
     /// Resumed handshakes.
     pub resumed_handshakes: Handshakes,
+    /// New connections by the kind of their handshake, such as
+    /// `rsa-4096/X25519MLKEM768/mutual`: only kinds that occurred.
+    #[serde(serialize_with = "as_object")]
+    pub handshake_kinds: Vec<(&'static str, KindCounts)>,
     /// Handshakes running now.
     pub handshakes_active: u64,
     /// New connections waiting now.

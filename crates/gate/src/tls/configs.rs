@@ -1,29 +1,28 @@
-//! The two TLS configurations: one that signs, for new sessions, and one that cannot,
-//! for connections with a good ticket. So no returning connection ever costs a full
+//! The TLS configurations of each group: one that signs, for new sessions, and one that
+//! cannot, for connections with a good ticket. So no returning connection ever costs a full
 //! handshake, whatever it sends after its first hello.
 
+use crate::admission::handshake_context::HandshakeContext;
 use crate::admission::names::Names;
 use crate::admission::negotiation::Offer;
 use crate::admission::ticketer::Ticketer;
 use crate::admission::tickets::Keyring;
 use crate::config::{Config, Identity, MinimumVersion};
-use crate::telemetry::clock::unix_now;
 use crate::tls::{clients, transcript};
-use rustls::crypto::CryptoProvider;
 use rustls::crypto::aws_lc_rs::{self, sign::any_supported_type};
+use rustls::crypto::{CryptoProvider, SupportedKxGroup};
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
 use rustls::sign::{CertifiedKey, Signer, SigningKey};
-use rustls::{ServerConfig, SignatureAlgorithm, SignatureScheme};
+use rustls::{NamedGroup, ProtocolVersion, ServerConfig, SignatureAlgorithm, SignatureScheme};
 use std::sync::Arc;
+use tidegate_control::KeyExchange;
 
 /// TLS towards customers, for all cores.
 #[derive(Debug)]
 pub struct ServerConfigs {
-    /// Signs; its ticketer seals tickets and opens none.
-    pub full: Arc<ServerConfig>,
-    /// Cannot sign; its ticketer seals and opens.
-    pub returning: Arc<ServerConfig>,
+    /// By group, as rustls takes the client's preferred one of several.
+    groups: Vec<GroupConfigs>,
     /// The keys of the tickets.
     pub keyring: Arc<Keyring>,
     /// What the gate offers in a handshake.
@@ -32,29 +31,31 @@ pub struct ServerConfigs {
     pub provider: Arc<CryptoProvider>,
 }
 
-impl ServerConfigs {
-    /// Builds both configurations from a certificate and its key, with new ticket keys.
-    ///
-    /// # Errors
-    /// The key cannot be used.
-    pub fn new(config: &Config, identity: &Identity) -> Result<Self, rustls::Error> {
-        let (lifetime, rotation) = (config.tls.ticket_lifetime, config.tls.ticket_rotation);
-        let keyring = Keyring::new(lifetime, rotation, unix_now())
-            .map_err(|_| rustls::Error::FailedToGetRandomBytes)?;
-        Self::with_keyring(config, &[identity], Arc::new(keyring))
-    }
+/// The configurations with one group of key exchanges.
+#[derive(Debug)]
+struct GroupConfigs {
+    group: NamedGroup,
+    /// Signs; its ticketer seals tickets and opens none.
+    full: Arc<ServerConfig>,
+    /// Cannot sign; its ticketer seals and opens.
+    returning: Arc<ServerConfig>,
+}
 
-    /// Builds both configurations from certificates, the default one first, with ticket keys
+impl ServerConfigs {
+    /// Builds the configurations from certificates, the default one first, with ticket keys
     /// that may be in use already.
     ///
     /// # Errors
     /// A key or the clients' authorities cannot be used.
-    pub fn with_keyring(
+    pub fn new(
         config: &Config,
         identities: &[&Identity],
         keyring: Arc<Keyring>,
     ) -> Result<Self, rustls::Error> {
-        let provider = Arc::new(aws_lc_rs::default_provider());
+        let provider = Arc::new(CryptoProvider {
+            kx_groups: config.tls.groups.iter().filter_map(|group| offered(*group)).collect(),
+            ..aws_lc_rs::default_provider()
+        });
         let names = Arc::new(Names::new(identities.iter().map(|one| one.names.as_slice())));
         let (mut signing, mut non_signing) = (Vec::new(), Vec::new());
         for identity in identities {
@@ -67,31 +68,60 @@ impl ServerConfigs {
         let tls12 = config.tls.minimum_version == MinimumVersion::Tls12;
         let client_auth = clients::rules_hash(config);
         let verifier = clients::verifier(config, &provider)?;
-        let serving = Arc::new(transcript::with_names_as_sent(&provider));
+        let serving = transcript::with_names_as_sent(&provider);
         let keys: Vec<_> = signing.iter().map(|one: &Arc<CertifiedKey>| &*one.key).collect();
-        let offer = Offer::of(&provider, &keys, names.clone(), client_auth, tls12);
-        let make = |keys, opens| {
-            let keys = NamedKeys { names: names.clone(), keys };
+        let offer = Offer::new(&provider, &keys, names.clone(), client_auth, tls12);
+        let signing = Arc::new(AgreedKey { names: names.clone(), keys: signing });
+        let non_signing = Arc::new(AgreedKey { names, keys: non_signing });
+        let make = |provider: &Arc<CryptoProvider>, keys: &Arc<AgreedKey>, opens| {
             let ticketer = Ticketer { keyring: keyring.clone(), opens, client_auth };
-            server_config(&serving, tls12, verifier.clone(), keys, ticketer)
+            server_config(provider, tls12, verifier.clone(), keys.clone(), ticketer)
         };
-        let (full, returning) = (make(signing, false)?, make(non_signing, true)?);
-        Ok(Self { full, returning, keyring, offer: Arc::new(offer), provider })
+        let of_group = |group: &&'static dyn SupportedKxGroup| {
+            let provider = Arc::new(CryptoProvider { kx_groups: vec![*group], ..serving.clone() });
+            Ok(GroupConfigs {
+                group: group.name(),
+                full: make(&provider, &signing, false)?,
+                returning: make(&provider, &non_signing, true)?,
+            })
+        };
+        let groups =
+            provider.kx_groups.iter().map(of_group).collect::<Result<_, rustls::Error>>()?;
+        Ok(Self { groups, keyring, offer: Arc::new(offer), provider })
     }
+
+    /// The configuration of a handshake in this group: one that signs, or for `returning`
+    /// connections one that cannot. `None`: the gate does not offer the group.
+    pub fn of(&self, group: u16, returning: bool) -> Option<&Arc<ServerConfig>> {
+        let configs = self.groups.iter().find(|configs| u16::from(configs.group) == group)?;
+        Some(if returning { &configs.returning } else { &configs.full })
+    }
+}
+
+/// The TLS library's implementation of a group.
+fn offered(group: KeyExchange) -> Option<&'static dyn SupportedKxGroup> {
+    let known = aws_lc_rs::ALL_KX_GROUPS.iter();
+    known.copied().find(|known| u16::from(known.name()) == group.code())
 }
 
 fn server_config(
     provider: &Arc<CryptoProvider>,
     tls12: bool,
     verifier: Arc<dyn ClientCertVerifier>,
-    keys: NamedKeys,
+    keys: Arc<AgreedKey>,
     ticketer: Ticketer,
 ) -> Result<Arc<ServerConfig>, rustls::Error> {
+    // A group that TLS 1.2 does not have is chosen for a hello of TLS 1.3 only.
+    let tls12 = tls12
+        && provider
+            .kx_groups
+            .iter()
+            .any(|group| group.usable_for_version(ProtocolVersion::TLSv1_2));
     let versions = if tls12 { rustls::ALL_VERSIONS } else { &[&rustls::version::TLS13] };
     let mut config = ServerConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(versions)?
         .with_client_cert_verifier(verifier)
-        .with_cert_resolver(Arc::new(keys));
+        .with_cert_resolver(keys);
     // Session ids of TLS 1.2 would resume beside the tickets.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.ticketer = Arc::new(ticketer);
@@ -101,17 +131,20 @@ fn server_config(
     Ok(Arc::new(config))
 }
 
-/// Certificates that are chosen by name, as [`Offer::choose`] does it.
+/// Certificates, of which a handshake gets the one that was [agreed](Offer::choose) on.
 #[derive(Debug)]
-struct NamedKeys {
+struct AgreedKey {
     names: Arc<Names>,
     /// At least one.
     keys: Vec<Arc<CertifiedKey>>,
 }
 
-impl ResolvesServerCert for NamedKeys {
+impl ResolvesServerCert for AgreedKey {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        self.keys.get(self.names.choose(hello.server_name())).cloned()
+        let agreed = HandshakeContext::of_this_thread().map(|handshake| handshake.agreed);
+        let place = agreed.map(|agreed| agreed.certificate);
+        let place = place.or_else(|| self.names.choose(hello.server_name()).first().copied())?;
+        self.keys.get(place).cloned()
     }
 }
 
@@ -147,17 +180,38 @@ impl Signer for FailingSigner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::handshake_context::HandshakeContext;
+    use crate::admission::negotiation::Agreement;
     use crate::admission::tickets::Terms;
+    use crate::telemetry::clock::unix_now;
     use rustls::client::WebPkiServerVerifier;
     use rustls::server::ProducesTickets;
     use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConnection};
+    use std::time::Duration;
+    use tidegate_hello::negotiate::Choice;
+
+    const X25519: u16 = 29;
+    const AGREED: Agreement = Agreement {
+        choice: Choice { version: 0x0304, suite: 0x1301, group: X25519, retry: false },
+        certificate: 0,
+    };
+
+    impl ServerConfigs {
+        fn full(&self) -> &Arc<ServerConfig> {
+            self.of(X25519, false).unwrap()
+        }
+
+        fn returning(&self) -> &Arc<ServerConfig> {
+            self.of(X25519, true).unwrap()
+        }
+    }
 
     fn tls() -> (ServerConfigs, ClientConfig) {
         let text = "[upstream]\nurl = \"http://127.0.0.1:1\"\n";
         let config = Config::from_toml(text, "test.toml").unwrap();
-        let identity = config.identity().unwrap();
-        let tls = ServerConfigs::new(&config, &identity).unwrap();
+        let identity = &config.identities().unwrap()[0];
+        let hour = Duration::from_secs(3600);
+        let keyring = Arc::new(Keyring::new(hour, hour, unix_now()).unwrap());
+        let tls = ServerConfigs::new(&config, &[identity], keyring).unwrap();
         let mut roots = RootCertStore::empty();
         roots.add(identity.chain[0].clone()).unwrap();
         let verifier =
@@ -202,7 +256,7 @@ mod tests {
                 .unwrap()
                 .with_root_certificates(RootCertStore::empty())
                 .with_no_client_auth();
-            let error = shake(&tls.returning, client).unwrap_err();
+            let error = shake(tls.returning(), client).unwrap_err();
             assert!(error.to_string().contains("no full handshake"), "{error}");
         }
     }
@@ -216,6 +270,7 @@ mod tests {
             session,
             began,
             uses: 2,
+            agreed: AGREED,
             terms,
             server_name: 3,
             unusable_name: None,
@@ -230,22 +285,23 @@ mod tests {
     #[test]
     fn outside_a_handshake_no_ticket_is_sealed() {
         let (tls, client) = tls();
-        assert!(tls.full.ticketer.encrypt(b"state").is_none());
-        shake(&tls.full, client).unwrap();
+        assert!(tls.full().ticketer.encrypt(b"state").is_none());
+        shake(tls.full(), client).unwrap();
         let terms = Terms { version: 0x0304, suite: 0x1301, extended_master_secret: false };
         let handshake = HandshakeContext {
             session: [7; 16],
             began: 1,
             uses: 2,
+            agreed: AGREED,
             terms,
             server_name: 3,
             unusable_name: None,
         };
-        let ticket = handshake.scope(|| tls.full.ticketer.encrypt(b"state")).unwrap();
+        let ticket = handshake.scope(|| tls.full().ticketer.encrypt(b"state")).unwrap();
         let claims = tls.keyring.open(&ticket, unix_now()).unwrap().claims;
         assert_eq!((claims.session, claims.began, claims.uses), ([7; 16], 1, 2));
-        assert!(tls.full.ticketer.encrypt(b"state").is_none());
-        assert!(tls.full.ticketer.decrypt(&ticket).is_none(), "the signing side opens nothing");
-        assert_eq!(tls.returning.ticketer.decrypt(&ticket).unwrap(), b"state");
+        assert!(tls.full().ticketer.encrypt(b"state").is_none());
+        assert!(tls.full().ticketer.decrypt(&ticket).is_none(), "the signing side opens nothing");
+        assert_eq!(tls.returning().ticketer.decrypt(&ticket).unwrap(), b"state");
     }
 }

@@ -107,14 +107,19 @@ impl Context for RestoringContext {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::admission::negotiation::Agreement;
     use crate::admission::tickets::Terms;
+    use tidegate_hello::negotiate::Choice;
 
     fn handshake(unusable_name: Option<UnusableName>) -> HandshakeContext {
         let terms = Terms { version: 0x0304, suite: 0x1301, extended_master_secret: false };
+        let choice = Choice { version: 0x0304, suite: 0x1301, group: 29, retry: false };
+        let agreed = Agreement { choice, certificate: 0 };
         HandshakeContext {
             session: [1; 16],
             began: 0,
             uses: 0,
+            agreed,
             terms,
             server_name: 0,
             unusable_name,

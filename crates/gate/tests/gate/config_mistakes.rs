@@ -2,7 +2,8 @@
 
 use std::path::Path;
 use tempfile::TempDir;
-use tidegate_gate::config::{Config, Flags, Mistakes, Policy, SelfSigned};
+use tidegate_control::CertificateKey;
+use tidegate_gate::config::{Config, Flags, Mistakes, Policy};
 
 fn mistakes(text: &str) -> String {
     match Config::from_toml(text, "gate.toml") {
@@ -175,7 +176,7 @@ fn pair(folder: &Path, certificate: &str, key: &str) -> Result<Config, Mistakes>
 fn paths_of_a_certificate_and_its_key_start_in_the_folder_of_the_file() {
     let folder = folder();
     let config = pair(folder.path(), "a.crt", "a.key").unwrap();
-    let identity = config.identity().unwrap();
+    let identity = &config.identities().unwrap()[0];
     assert_eq!((identity.chain.len(), identity.self_signed), (1, false));
 }
 
@@ -235,7 +236,7 @@ fn flags_override_the_file_and_suffice_alone() {
     assert_eq!(config.listen.address.to_string(), "127.0.0.1:0");
     assert_eq!(config.listen.clear, Some(([127, 0, 0, 1], 80).into()));
     assert_eq!(config.upstream.url.port, 8080);
-    assert_eq!(config.tls.self_signed, SelfSigned::Rsa2048);
+    assert_eq!(config.tls.self_signed, [CertificateKey::Rsa2048]);
 
     let flags = Flags {
         upstream: Some("https://shop.example".into()),

@@ -9,6 +9,7 @@ mod config_reference;
 mod conformance;
 mod connection_limit;
 mod deadlines;
+mod handshake_kinds;
 mod hello;
 mod plain_http;
 mod prefixes;

@@ -96,6 +96,10 @@ impl Policy for Listener<'_> {
         decision
     }
 
+    fn price(&self, entry: control::Entry) -> Option<Duration> {
+        self.policy.price(entry)
+    }
+
     fn refuses_one(&self) -> bool {
         self.policy.refuses_one()
     }

@@ -21,6 +21,7 @@ impl Scenario {
             let on_first = class.requests.discounted(1.0 - leaves);
             let returns = (class.requests.mean() - 1.0) * leaves;
             let on_others = (class.requests.mean() - on_first) / returns.max(1e-12);
+            let share = self.share(class, at_s);
             let request = |first: bool| {
                 let upstream = class.weight * requests_factor * self.request(class, first).mean();
                 self.gate_request() + upstream
@@ -28,9 +29,9 @@ impl Scenario {
             let open = |handshake: f64| self.work.accept + handshakes_factor * handshake;
             let later = request(false);
             let first_cpu_s = open(tls.full()) + request(true) + (on_first - 1.0) * later;
-            new.add(class.share, first_cpu_s);
+            new.add(share, first_cpu_s);
             // A customer without a ticket is new to the gate.
-            let again = class.share * returns;
+            let again = share * returns;
             new.add(again * (1.0 - resumes), open(tls.full()) + on_others * later);
             returning.add(again * resumes, open(tls.resumed()) + on_others * later);
         }

@@ -19,6 +19,11 @@ keys! {
         name: Text("") = Is("customers");
         /// Its share of those who arrive.
         share: Number(0.0, 1.0) = Is("1");
+        /// When the first of them comes.
+        from: Time("0s", "1h") = Is("0s");
+        /// When they cease to come, later than `from`. While a class does not come, the shares of
+        /// the others grow in proportion.
+        until: Time("0s", "1h") = Else("never");
         /// The address prefix that they come from.
         prefix: Whole(0, 7) = Else("each from any of the eight");
         /// Requests of a session. A plain value is the mean of a power law up to `requests_max`. A
@@ -68,6 +73,7 @@ pub(super) fn customers(section: &Section<'_>, work: &Work) -> Customers {
     Customers {
         name: section.field::<&str, _>(&CLASS.name).to_owned(),
         share: section.field(&CLASS.share),
+        comes_s: comes_s(section),
         prefix: section.given(&CLASS.prefix).map(|prefix| prefix as u8),
         requests: requests(section).unwrap_or_else(SessionLength::bidding_mix),
         think: times(section, &CLASS.think, Distribution::exponential),
@@ -81,6 +87,18 @@ pub(super) fn customers(section: &Section<'_>, work: &Work) -> Customers {
         weight: section.field(&CLASS.weight),
         after_failure: after_failure(section),
     }
+}
+
+fn comes_s(section: &Section<'_>) -> (f64, f64) {
+    let from_s = seconds(section, &CLASS.from);
+    let until_s = given_seconds(section, &CLASS.until).unwrap_or(f64::INFINITY);
+    if until_s <= from_s {
+        section.wrong(
+            format!("comes from {from_s} s until {until_s} s"),
+            "make until later than from",
+        );
+    }
+    (from_s, until_s)
 }
 
 /// A distribution, or a power law by its mean and its longest session; `None`: as
@@ -116,7 +134,7 @@ fn tls(section: &Section<'_>) -> Option<HandshakeMix> {
         PlainOrTable::Table(costs) => {
             costs.known(&HANDSHAKES);
             let full = seconds(&costs, &HANDSHAKES.full);
-            Some(HandshakeMix::Handshakes { full, resumed: seconds(&costs, &HANDSHAKES.resumed) })
+            Some(HandshakeMix::costing(full, seconds(&costs, &HANDSHAKES.resumed)))
         }
     };
     if let (Some(HandshakeMix::Clear), Some(tickets)) = (mix, section.get(CLASS.tickets.name)) {
@@ -164,7 +182,7 @@ mod tests {
         assert_eq!((named.tls, named.resumes()), (HandshakeMix::named("tls12-rsa-2048"), 0.5));
         assert_eq!(class("tls = \"clear\"").unwrap().resumes(), 0.0);
         let own = class("tls = { full = \"2ms\", resumed = \"10us\" }").unwrap();
-        assert_eq!(own.tls, Some(HandshakeMix::Handshakes { full: 2e-3, resumed: 10e-6 }));
+        assert_eq!(own.tls, Some(HandshakeMix::costing(2e-3, 10e-6)));
     }
 
     #[test]
@@ -191,6 +209,7 @@ mod tests {
             ("tls = \"clear\"\ntickets = 1.0", "clear text has no tickets"),
             ("requests = { mean = 3 }\nrequests_max = 9", "cannot be combined with a distribution"),
             ("requests = { mean = 0.5 }", "must be a number of 1 to 10000"),
+            ("from = \"9s\"\nuntil = \"9s\"", "comes from 9 s until 9 s; make until later"),
             ("requests = 70", "requests above requests_max"),
             ("think = { distribution = \"gamma\" }", "think: has no scv"),
         ] {

@@ -164,6 +164,17 @@ fn as_a_whole(root: &Section<'_>, s: &Scenario) {
     {
         list.wrong(format!("have shares that add up to {shares}"), "make the sum 1");
     }
+    if let Some(list) = root.get(SCENARIO.customers.name) {
+        let ends = s.customers.iter().map(|class| class.comes_s.1).filter(|end| end.is_finite());
+        let nobody = |at_s: &f64| !s.customers.iter().any(|class| class.comes(*at_s));
+        let mut times = std::iter::once(0.0).chain(ends).filter(|at_s| *at_s < s.duration_s);
+        if let Some(at_s) = times.find(nobody) {
+            list.wrong(
+                format!("do not come at {at_s} s, none of them"),
+                "make one class come until the end; [arrivals] says how many come",
+            );
+        }
+    }
     let sessions = sessions_at_most(s);
     if sessions > MOST_SESSIONS {
         root.wrong(

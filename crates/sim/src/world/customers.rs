@@ -41,7 +41,7 @@ impl<'a> World<'a> {
         let draw = random.uniform();
         let mut sum = 0.0;
         let class = self.scenario.customers.iter().position(|class| {
-            sum += class.share;
+            sum += self.scenario.share(class, self.now);
             draw <= sum + 1e-9
         });
         let class = class.unwrap_or(0);
@@ -84,6 +84,7 @@ impl<'a> World<'a> {
             request: 0,
             intended_at: self.now,
             idle_since: self.now,
+            price_s: 0.0,
             spent: 0.0,
             worth: 0.0,
             counted: self.is_watched(),

@@ -12,7 +12,8 @@ use crate::policy::User;
 use crate::scenario::Resource;
 use tidegate_control::times;
 use tidegate_control::{
-    ByResource, CensusCounts, Decision, Discipline, Moment, Reading, ResourceName, Usage,
+    ByResource, CensusCounts, Decision, Discipline, Entry, FullHandshake, Moment, Reading,
+    ResourceName, Usage,
 };
 
 /// The admission queue of one of the gate's cores. Its dispatcher is one of the core's
@@ -81,7 +82,52 @@ impl World<'_> {
     /// What the gate knows at a decision.
     pub(super) fn moment(&self, allowed_backlog: Duration) -> Moment {
         let Reading { in_flight_handshakes, in_flight_requests, .. } = self.reading;
-        Moment { handshakes: in_flight_handshakes, requests: in_flight_requests, allowed_backlog }
+        let priced_s = self.reading.in_flight_handshake_cpu_s;
+        Moment {
+            handshakes: in_flight_handshakes,
+            handshake_cpu: priced_s.map(|cpu_s| Duration::from_secs_f64(cpu_s.max(0.0))),
+            requests: in_flight_requests,
+            allowed_backlog,
+            entry: Entry::Average,
+        }
+    }
+
+    /// A handshake that begins so is charged its price.
+    fn charge(&mut self, session: u32, entry: Entry) {
+        self.reading.in_flight_handshakes += 1;
+        let price_s = self.policy.price(entry).map(|price| price.as_secs_f64());
+        self.sessions[session as usize].price_s = price_s.unwrap_or(0.0);
+        if let Some(price_s) = price_s {
+            *self.reading.in_flight_handshake_cpu_s.get_or_insert_default() += price_s;
+        }
+    }
+
+    /// The handshake of a session is no longer in flight.
+    pub(super) fn handshake_ends(&mut self, session: u32) {
+        self.reading.in_flight_handshakes -= 1;
+        let price_s = self.sessions[session as usize].price_s;
+        let none = self.reading.in_flight_handshakes == 0;
+        if let Some(sum_s) = &mut self.reading.in_flight_handshake_cpu_s {
+            *sum_s = if none { 0.0 } else { (*sum_s - price_s).max(0.0) };
+        }
+    }
+
+    /// The kind of a session's full handshakes; `None`: it has none.
+    pub(super) fn kind(&self, session: u32) -> Option<FullHandshake> {
+        match self.tls(session).entry() {
+            Entry::Full(kind) => Some(kind),
+            _ => None,
+        }
+    }
+
+    /// The place in a core's queue of the session that is next.
+    fn next_place(&self, core: usize, newest_first: bool) -> Option<usize> {
+        let held = &self.queues[core].held;
+        if self.policy.cheapest_first() {
+            let cost = |place: &usize| self.tls(held[*place].0).full();
+            return (0..held.len()).min_by(|a, b| cost(a).total_cmp(&cost(b)));
+        }
+        held.len().checked_sub(1).map(|last| if newest_first { last } else { 0 })
     }
 
     /// Work was done on a core: another decision is worthwhile there, whatever the last
@@ -129,13 +175,16 @@ impl World<'_> {
         while self.now >= self.queues[core].decide_at {
             let queue = &self.queues[core];
             let newest_first = queue.discipline.newest_first(time);
-            let next = if newest_first { queue.held.back() } else { queue.held.front() };
-            let Some((session, since)) = next.copied() else { break };
+            let Some(place) = self.next_place(core, newest_first) else { break };
+            let (session, since) = queue.held[place];
             // The end of the connection follows its hello.
             let gone = self.sessions[session as usize].gone;
             let oldest = queue.held.front().map_or(self.now, |(_, since)| *since);
             let waited = Duration::from_secs_f64((self.now - oldest).max(0.0));
-            let moment = self.moment(queue.discipline.allowed_backlog(time, waited));
+            let moment = Moment {
+                entry: self.tls(session).entry(),
+                ..self.moment(queue.discipline.allowed_backlog(time, waited))
+            };
             let decision = (!gone).then(|| self.policy.decide(time, self.user(session), moment));
             let queue = &mut self.queues[core];
             if let Some(Decision::NotNow { retry_after }) = decision
@@ -145,11 +194,7 @@ impl World<'_> {
                 queue.decide_at = self.now + after.as_secs_f64();
                 break;
             }
-            if newest_first {
-                queue.held.pop_back()
-            } else {
-                queue.held.pop_front()
-            };
+            queue.held.remove(place);
             match decision {
                 Some(Decision::Admit) => {
                     queue.discipline.admits(time);
@@ -236,7 +281,7 @@ impl World<'_> {
         self.active += 1;
         self.reading.sessions_started += 1;
         self.reading.new.connections += 1;
-        self.reading.in_flight_handshakes += 1;
+        self.charge(session, self.tls(session).entry());
         if attacker {
             self.count(|outcome| &mut outcome.attacks.1);
         } else if !was_inside {
@@ -254,7 +299,7 @@ impl World<'_> {
         self.begins_request(session);
         self.policy.returning(self.time());
         self.reading.returning.connections += 1;
-        self.reading.in_flight_handshakes += 1;
+        self.charge(session, Entry::Resumed);
         self.count(|outcome| &mut outcome.resumed_handshakes);
         let work = self.tls(session).resumed() * self.scenario.factors(self.now).1;
         self.submit_to_core(session, Stage::Handshake, work);
@@ -317,6 +362,7 @@ impl World<'_> {
         let share = scenario.upstream.cores.is_none() && scenario.upstream.visible;
         let next = Reading {
             in_flight_handshakes: self.reading.in_flight_handshakes,
+            in_flight_handshake_cpu_s: self.reading.in_flight_handshake_cpu_s,
             in_flight_requests: self.reading.in_flight_requests,
             ..Reading::default()
         };

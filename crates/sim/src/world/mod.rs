@@ -89,6 +89,8 @@ struct Session {
     request: u32,
     intended_at: f64,
     idle_since: f64,
+    /// CPU seconds that its last handshake was charged.
+    price_s: f64,
     /// CPU seconds spent on it while watched.
     spent: f64,
     /// What it got while watched, in mean sessions.

@@ -4,7 +4,7 @@ use super::{CORES, DATABASE, Event, Session, UPSTREAM, World};
 use crate::policy::Response;
 use crate::scenario::AttackKind;
 use std::time::Duration;
-use tidegate_control::ClassWork;
+use tidegate_control::{ClassWork, FullHandshake, KindWork};
 
 /// Where a piece of work belongs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -162,9 +162,12 @@ impl World<'_> {
             Stage::Accept if returning => self.returns(job.session),
             Stage::Accept => self.is_queued(job.session),
             Stage::Handshake => {
-                self.reading.in_flight_handshakes -= 1;
+                self.handshake_ends(job.session);
                 self.decide_soon(station - CORES);
                 let in_clear = self.is_in_clear(job.session);
+                if let Some(kind) = self.kind(job.session).filter(|_| !returning) {
+                    self.shook_hands(kind, job.work);
+                }
                 let class = self.class_work(returning);
                 if in_clear {
                     class.in_clear += 1;
@@ -271,6 +274,15 @@ impl World<'_> {
         let class = self.class_work(self.sessions[session as usize].returning);
         class.requests += 1;
         class.request_cpu_s += attributed;
+    }
+
+    /// A full handshake of a kind was finished.
+    fn shook_hands(&mut self, kind: FullHandshake, cpu_s: f64) {
+        let kinds = &mut self.reading.kinds;
+        match kinds.iter_mut().find(|work| work.kind == kind) {
+            Some(work) => (work.handshakes, work.cpu_s) = (work.handshakes + 1, work.cpu_s + cpu_s),
+            None => kinds.push(KindWork { kind, handshakes: 1, cpu_s }),
+        }
     }
 
     fn class_work(&mut self, returning: bool) -> &mut ClassWork {

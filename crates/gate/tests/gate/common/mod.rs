@@ -199,7 +199,15 @@ pub fn counted(gate: &Gate, what: &str, so: impl Fn(&Totals) -> bool) {
 
 /// A customer's TLS configuration: keeps sessions, trusts any certificate.
 pub fn client(versions: &[&'static rustls::SupportedProtocolVersion]) -> ClientConfig {
-    let provider = Arc::new(default_provider());
+    client_by(default_provider(), versions)
+}
+
+/// The same with the groups and signatures of this provider.
+pub fn client_by(
+    provider: rustls::crypto::CryptoProvider,
+    versions: &[&'static rustls::SupportedProtocolVersion],
+) -> ClientConfig {
+    let provider = Arc::new(provider);
     let mut config = ClientConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(versions)
         .unwrap()
