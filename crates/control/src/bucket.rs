@@ -40,22 +40,19 @@ impl Bucket {
         self.take_many(now, 1.0)
     }
 
-    /// Takes so many tokens if there is one, or that part of one; else says how long until
-    /// there is. What is taken beyond those in hand is owed, and accrues before anything is
-    /// taken again. So what costs much waits no longer than what costs little, and both keep
-    /// to the rate.
+    /// Takes so many tokens if there is one, else says how long until there is. What is taken
+    /// beyond those in hand is owed, and accrues before anything is taken again. So what costs
+    /// much waits no longer than what costs little, and both keep to the rate.
     pub(crate) fn take_many(&mut self, now: Time, tokens: f64) -> Result<(), Duration> {
         self.refill(now);
-        let (tokens, needed) = (sane(tokens), sane(tokens).min(1.0));
-        if self.tokens >= needed - ROUNDING {
-            self.tokens -= tokens;
+        if self.tokens >= 1.0 - ROUNDING {
+            self.tokens -= sane(tokens);
             if self.tokens.abs() < ROUNDING {
                 self.tokens = 0.0;
             }
             return Ok(());
         }
-        let wait_s =
-            if self.burst < needed { f64::MAX } else { (needed - self.tokens) / self.rate };
+        let wait_s = if self.burst < 1.0 { f64::MAX } else { (1.0 - self.tokens) / self.rate };
         Err(Duration::from_secs_f64(wait_s.clamp(0.001, 60.0)))
     }
 
@@ -120,10 +117,11 @@ mod tests {
     fn what_costs_more_than_there_is_is_owed_and_delays_the_next() {
         let mut bucket = Bucket::new(10.0, 2.0);
         assert_eq!(bucket.take_many(ms(0), 5.0), Ok(()));
-        // Three are owed and one is needed: 400 ms. A half needs 350.
+        // Three are owed and one is needed, by what takes half a token too: 400 ms.
         assert_eq!((bucket.whole(ms(0)), bucket.take(ms(0))), (0, Err(ms(400))));
-        assert_eq!(bucket.take_many(ms(0), 0.5), Err(ms(350)));
-        assert_eq!(bucket.take(ms(400)), Ok(()));
+        assert_eq!(bucket.take_many(ms(0), 0.5), Err(ms(400)));
+        assert_eq!(bucket.take_many(ms(400), 0.5), Ok(()));
+        assert_eq!(bucket.take(ms(400)), Err(ms(50)));
     }
 
     #[test]

@@ -214,7 +214,6 @@ impl CostModel {
             Entry::Average => costs.new.handshake_cpu_s,
             Entry::Clear => 0.0,
             Entry::Full(kind) => self.prices.cpu_s(kind),
-            Entry::Resumed => costs.returning.handshake_cpu_s,
         }
     }
 

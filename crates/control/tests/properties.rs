@@ -67,7 +67,7 @@ fn kind_work() -> impl Strategy<Value = KindWork> {
 
 fn entry() -> impl Strategy<Value = Entry> {
     prop_oneof![
-        1 => prop::sample::select(vec![Entry::Average, Entry::Clear, Entry::Resumed]),
+        1 => prop::sample::select(vec![Entry::Average, Entry::Clear]),
         2 => kind().prop_map(Entry::Full),
     ]
 }

@@ -28,6 +28,8 @@ shipped! {
     "two-classes",
     "heavy-tail",
     "tls-mix",
+    "handshake-kinds",
+    "post-quantum",
     "in-clear",
     "one-prefix",
     "just-above",

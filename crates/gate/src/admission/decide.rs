@@ -265,7 +265,7 @@ impl Decider {
         };
         let session = SessionEntry::Unproven(recognized.ok()?);
         let (class, handshake) = (Class::Returning, Some(handshake));
-        let price = self.price(Entry::Resumed);
+        let price = self.price(Entry::Average);
         Some(Admitted { class, session, handshake, kind: None, price })
     }
 }

@@ -185,6 +185,34 @@ fn a_gate_that_asks_for_certificates_charges_for_that() {
 }
 
 #[test]
+fn a_client_certificate_of_ml_dsa_is_verified() {
+    let folder = tempfile::tempdir().unwrap();
+    let issue = |name: &str| {
+        let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ML_DSA_65).unwrap();
+        let params = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap();
+        (params.self_signed(&key).unwrap(), key)
+    };
+    let ((ours, key), (strange, strange_key)) = (issue("ours.test"), issue("strange.test"));
+    let file = folder.path().join("ca.pem");
+    std::fs::write(&file, ours.pem()).unwrap();
+    let text = format!("[tls]\nclient_auth = \"require\"\nclient_ca = \"{}\"\n", file.display());
+    let gate = gate(hello(), &text);
+    let customer = |certificate: &rcgen::Certificate, key: &rcgen::KeyPair| {
+        let der = rustls::pki_types::PrivatePkcs8KeyDer::from(key.serialize_der());
+        let key = rustls::crypto::aws_lc_rs::sign::any_supported_type(&der.into()).unwrap();
+        let certified = rustls::sign::CertifiedKey::new(vec![certificate.der().clone()], key);
+        let mut config = client(&[TLS13]);
+        config.client_auth_cert_resolver =
+            Arc::new(rustls::sign::SingleCertAndKey::from(Arc::new(certified)));
+        Arc::new(config)
+    };
+    assert_eq!(exchange(&gate, &customer(&ours, &key)).1, Full);
+    let mut stranger = connect(&gate, &customer(&strange, &strange_key));
+    assert!(get(&mut stranger, "/").is_err());
+    assert_eq!(kinds(&gate), [("ecdsa-p256/x25519/mutual", 2)]);
+}
+
+#[test]
 fn a_mistake_in_a_preference_says_what_there_is() {
     let mistakes = |line: &str| {
         let text = format!("[upstream]\nurl = \"http://127.0.0.1:9\"\n[tls]\n{line}\n");

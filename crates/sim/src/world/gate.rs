@@ -299,7 +299,7 @@ impl World<'_> {
         self.begins_request(session);
         self.policy.returning(self.time());
         self.reading.returning.connections += 1;
-        self.charge(session, Entry::Resumed);
+        self.charge(session, Entry::Average);
         self.count(|outcome| &mut outcome.resumed_handshakes);
         let work = self.tls(session).resumed() * self.scenario.factors(self.now).1;
         self.submit_to_core(session, Stage::Handshake, work);

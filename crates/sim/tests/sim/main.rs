@@ -3,6 +3,7 @@
 mod catalogue;
 mod costs;
 mod drawn;
+mod handshake_kinds;
 mod just_above;
 mod reference;
 mod regression;

@@ -62,6 +62,9 @@ async fn a_person_browses_logs_in_and_bids_in_chromium() {
 
     page.close().await.unwrap();
     assert!(gate.metric("tidegate_handshakes_total{kind=\"full\",result=\"ok\"}") >= 1.0);
+    // The browser sends a key share for the hybrid group, which the gate prefers.
+    let hybrid = "tidegate_handshake_kind_admitted_total{kind=\"ecdsa-p256/X25519MLKEM768\"}";
+    assert!(gate.metric(hybrid) >= 1.0);
 }
 
 /// Signs in at the open page and waits for the page whose heading begins so.
