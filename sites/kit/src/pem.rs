@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rustls::pki_types::pem::{Error, PemObject};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
 use tidegate_config::without_mark;
 
 /// Largest file that is read: system bundles of roots are below 1 MiB.
@@ -14,10 +14,22 @@ const LARGEST: u64 = 4 << 20;
 /// # Errors
 /// Why it cannot be read, or that it holds none.
 pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    sections(path, "certificate")
+}
+
+/// The lists of revoked certificates of a file.
+///
+/// # Errors
+/// Why it cannot be read, or that it holds none.
+pub fn revocation_lists(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>, String> {
+    sections(path, "list of revoked certificates")
+}
+
+fn sections<T: PemObject>(path: &Path, kind: &str) -> Result<Vec<T>, String> {
     let text = tidegate_config::read_bytes(path, LARGEST).map_err(|error| error.to_string())?;
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(without_mark(&text)).collect();
+    let found: Result<Vec<T>, _> = T::pem_slice_iter(without_mark(&text)).collect();
     let found = found.map_err(|error| error.to_string())?;
-    if found.is_empty() { Err("holds no certificate".into()) } else { Ok(found) }
+    if found.is_empty() { Err(format!("holds no {kind}")) } else { Ok(found) }
 }
 
 /// The key in the text of a file.

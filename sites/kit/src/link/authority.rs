@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
-    KeyPair, KeyUsagePurpose, date_time_ymd,
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer, DnType,
+    ExtendedKeyUsagePurpose, IsCa, KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams,
+    SerialNumber, date_time_ymd,
 };
 
 use super::tls;
-use crate::{Error, Result, private_file, when};
+use crate::{Error, Result, private_file, random, when};
 
 /// How long certificates are valid: the tiers' for a year, the CA's for ten.
 const TIER_DAYS: i64 = 365;
@@ -19,6 +20,8 @@ const RENEWED_DAYS: i64 = 30;
 
 /// The certificate of the CA in a folder of certificates.
 pub(super) const CA: &str = "ca.pem";
+/// The CA's list of revoked certificates, if there is one. It is read when a tier starts.
+pub(super) const REVOKED: &str = "crl.pem";
 
 /// The certificate of a tier in a folder of certificates.
 pub(super) fn certificate_file(folder: &Path, tier: &str) -> PathBuf {
@@ -44,6 +47,8 @@ pub struct Issued {
     pub certificate: String,
     /// The key, PKCS #8.
     pub key: String,
+    /// Its number among those of the authority.
+    serial: SerialNumber,
 }
 
 impl Authority {
@@ -80,9 +85,35 @@ impl Authority {
             vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         params.use_authority_key_identifier_extension = true;
         valid(&mut params, from, until);
+        let serial = new_serial()?;
+        params.serial_number = Some(serial.clone());
         let key = KeyPair::generate().map_err(failed)?;
         let certificate = params.signed_by(&key, &self.0).map_err(failed)?;
-        Ok(Issued { certificate: certificate.pem(), key: key.serialize_pem() })
+        Ok(Issued { certificate: certificate.pem(), key: key.serialize_pem(), serial })
+    }
+
+    /// The authority's list of revoked certificates, PEM, issued at this time (seconds since
+    /// 1970) and valid for a year. A folder of certificates has it as `crl.pem`.
+    ///
+    /// # Errors
+    /// It cannot be signed.
+    pub fn revoke(&self, certificates: &[&Issued], now: i64) -> Result<String> {
+        let epoch = date_time_ymd(1970, 1, 1);
+        let revoked = |issued: &&Issued| RevokedCertParams {
+            serial_number: issued.serial.clone(),
+            revocation_time: epoch + positive(now),
+            reason_code: None,
+            invalidity_date: None,
+        };
+        let list = CertificateRevocationListParams {
+            this_update: epoch + positive(now),
+            next_update: epoch + positive(now + TIER_DAYS * when::DAY),
+            crl_number: SerialNumber::from(u64::try_from(now).unwrap_or(0)),
+            issuing_distribution_point: None,
+            revoked_certs: certificates.iter().map(revoked).collect(),
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        list.signed_by(&self.0).and_then(|list| list.pem()).map_err(failed)
     }
 }
 
@@ -151,6 +182,8 @@ fn replace(folder: &Path, tiers: &[&str], now: i64) -> Result<()> {
     // goes first and comes last.
     let files = files(folder, tiers);
     let _ = std::fs::remove_file(&files[0]);
+    // That of another CA says nothing of these.
+    let _ = std::fs::remove_file(folder.join(REVOKED));
     for (from, to) in unfinished.iter().zip(&files).rev() {
         std::fs::rename(from, to).map_err(failed)?;
     }
@@ -164,11 +197,20 @@ fn write(path: &Path, text: &str) -> Result<()> {
 }
 
 fn valid(params: &mut CertificateParams, from: i64, until: i64) {
-    let at = |seconds: i64| {
-        date_time_ymd(1970, 1, 1) + Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
-    };
-    params.not_before = at(from);
-    params.not_after = at(until);
+    let epoch = date_time_ymd(1970, 1, 1);
+    params.not_before = epoch + positive(from);
+    params.not_after = epoch + positive(until);
+}
+
+fn positive(seconds: i64) -> Duration {
+    Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
+}
+
+/// A number that no other certificate has: positive, of 127 random bits.
+fn new_serial() -> Result<SerialNumber> {
+    let mut bytes = *random::bytes::<16>()?;
+    bytes[0] = bytes[0] & 0x7f | 0x40;
+    Ok(SerialNumber::from_slice(&bytes))
 }
 
 fn failed(error: rcgen::Error) -> Error {

@@ -78,6 +78,7 @@ pub(super) fn tls_words(error: &rustls::Error) -> String {
         InvalidCertificate(
             rustls::CertificateError::Expired | rustls::CertificateError::ExpiredContext { .. },
         ) => "; make new certificates with --make-ca",
+        InvalidCertificate(rustls::CertificateError::Revoked) => "; its CA has revoked it",
         InvalidCertificate(_) => "; both tiers need certificates of one --make-ca",
         AlertReceived(_) => "; its log names the reason",
         InvalidMessage(_) => "; is the link `tls` on both sides?",

@@ -5,8 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::client::{Resumption, verify_server_name};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::client::{Resumption, WebPkiServerVerifier, verify_server_name};
+use rustls::pki_types::{
+    CertificateDer, CertificateRevocationListDer, PrivateKeyDer, ServerName, UnixTime,
+};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{NoServerSessionStorage, ParsedCertificate, WebPkiClientVerifier};
 use rustls::version::TLS13;
@@ -24,6 +26,7 @@ const SESSIONS: usize = 256;
 /// What a tier presents, and whom it trusts.
 struct Identity {
     roots: Arc<RootCertStore>,
+    revoked: Vec<CertificateRevocationListDer<'static>>,
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
 }
@@ -41,10 +44,14 @@ pub(super) fn server_name(tier: &str) -> Result<ServerName<'static>> {
 /// Files are missing, unreadable, readable by others, or do not belong together.
 pub(super) fn client(folder: &Path, own: &str, resumption: bool) -> Result<Arc<ClientConfig>> {
     let identity = read(folder, own)?;
+    let verifier = WebPkiServerVerifier::builder_with_provider(identity.roots, provider())
+        .with_crls(identity.revoked)
+        .build()
+        .map_err(|error| unusable(folder, &error))?;
     let mut config = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])
         .map_err(internal)?
-        .with_root_certificates(identity.roots)
+        .with_webpki_verifier(verifier)
         .with_client_auth_cert(identity.chain, identity.key)
         .map_err(|error| mismatch(folder, own, &error))?;
     config.resumption = match resumption {
@@ -66,8 +73,9 @@ pub(super) fn server(
 ) -> Result<Arc<ServerConfig>> {
     let identity = read(folder, own)?;
     let chains = WebPkiClientVerifier::builder_with_provider(identity.roots, provider())
+        .with_crls(identity.revoked)
         .build()
-        .map_err(|error| Error::Operator(format!("{}: {error}", folder.display())))?;
+        .map_err(|error| unusable(folder, &error))?;
     let verifier = NamedTier { chains, name: server_name(before)? };
     let mut config = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])
@@ -154,7 +162,23 @@ fn read(folder: &Path, own: &str) -> Result<Identity> {
     let key = pem::key(&private_file::read(&path)?).map_err(|error| {
         Error::Operator(format!("{}: is no key: {error}; {MAKE}", path.display()))
     })?;
-    Ok(Identity { roots: Arc::new(roots), chain, key })
+    let list = folder.join(authority::REVOKED);
+    let revoked = if list.exists() { revoked(&list)? } else { Vec::new() };
+    Ok(Identity { roots: Arc::new(roots), revoked, chain, key })
+}
+
+fn revoked(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>> {
+    pem::revocation_lists(path).map_err(|text| {
+        Error::Operator(format!(
+            "{}: {text}; give the list of the CA in {}, or delete the file",
+            path.display(),
+            authority::CA
+        ))
+    })
+}
+
+fn unusable(folder: &Path, error: &rustls::client::VerifierBuilderError) -> Error {
+    Error::Operator(format!("{}: {error}", folder.display()))
 }
 
 const MAKE: &str = "make the files with --make-ca DIR";

@@ -4,8 +4,8 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 
-use tidegate_sitekit::link::authority::Authority;
-use tidegate_sitekit::link::{Files, Kind, ServerSide};
+use tidegate_sitekit::link::authority::{Authority, Issued};
+use tidegate_sitekit::link::{ClientSide, Error, Files, Kind, ServerSide};
 
 use crate::relay::{Relay, Way};
 use crate::world::{Keys, block_on, client, echo, fails, serve, serve_at, server, spec};
@@ -70,39 +70,99 @@ fn a_certificate_must_be_of_the_ca_and_name_the_tier() {
     impostor.shutdown();
 }
 
+/// A folder of certificates whose authority is at hand.
+struct Issuing {
+    folder: tempfile::TempDir,
+    ca: Authority,
+    now: i64,
+}
+
+const DAY: i64 = 86_400;
+
+impl Issuing {
+    fn new() -> Self {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        let now = i64::try_from(since.as_secs()).unwrap();
+        let (folder, ca) = (tempfile::tempdir().unwrap(), Authority::new(now).unwrap());
+        std::fs::write(folder.path().join("ca.pem"), ca.certificate()).unwrap();
+        Self { folder, ca, now }
+    }
+
+    fn files(&self) -> Files {
+        Files { certificates: Some(self.folder.path().into()), keys: None }
+    }
+
+    fn issue(&self, tier: &str, until: i64) -> Issued {
+        let issued = self.ca.issue(tier, self.now - 2 * DAY, until).unwrap();
+        std::fs::write(self.folder.path().join(format!("{tier}.pem")), &issued.certificate)
+            .unwrap();
+        let key = self.folder.path().join(format!("{tier}-key.pem"));
+        std::fs::write(&key, &issued.key).unwrap();
+        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+        issued
+    }
+
+    fn revoke(&self, revoked: &[&Issued]) {
+        let list = self.ca.revoke(revoked, self.now).unwrap();
+        std::fs::write(self.folder.path().join("crl.pem"), list).unwrap();
+    }
+
+    fn call(&self) -> Result<String, Error> {
+        let serving = server("tls", &self.files());
+        let answer = block_on(echo(&client("tls", &self.files(), &[serving.address()]), "\"x\""));
+        serving.shutdown();
+        answer
+    }
+}
+
 #[test]
 fn an_expired_certificate_is_refused_at_both_ends() {
-    let folder = tempfile::tempdir().unwrap();
-    let day = 86_400;
-    let now = i64::try_from(
-        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs(),
-    )
-    .unwrap();
-    let ca = Authority::new(now).unwrap();
-    let write = |tier: &str, from: i64, until: i64| {
-        let issued = ca.issue(tier, from, until).unwrap();
-        std::fs::write(folder.path().join(format!("{tier}.pem")), issued.certificate).unwrap();
-        let key = folder.path().join(format!("{tier}-key.pem"));
-        std::fs::write(&key, issued.key).unwrap();
-        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
-    };
-    std::fs::write(folder.path().join("ca.pem"), ca.certificate()).unwrap();
-    let files = Files { certificates: Some(folder.path().into()), keys: None };
-    write("back", now - day, now + day);
-    write("front", now - 2 * day, now - day);
-    let serving = server("tls", &files);
-    let error = fails(&client("tls", &files, &[serving.address()]));
+    let issuing = Issuing::new();
+    issuing.issue("back", issuing.now + DAY);
+    issuing.issue("front", issuing.now - DAY);
+    let error = issuing.call().unwrap_err();
     assert_eq!(error.kind, Kind::Refused, "{error}");
-    serving.shutdown();
 
-    write("front", now - day, now + day);
-    write("back", now - 2 * day, now - day);
-    let serving = server("tls", &files);
-    let error = fails(&client("tls", &files, &[serving.address()]));
+    issuing.issue("front", issuing.now + DAY);
+    issuing.issue("back", issuing.now - DAY);
+    let error = issuing.call().unwrap_err();
     assert_eq!(error.kind, Kind::Unreachable);
     assert!(error.to_string().contains("expired"), "{error}");
     assert!(error.to_string().contains("--make-ca"), "{error}");
-    serving.shutdown();
+}
+
+#[test]
+fn a_revoked_certificate_is_refused_at_both_ends_and_others_are_not() {
+    let issuing = Issuing::new();
+    let back = issuing.issue("back", issuing.now + DAY);
+    let front = issuing.issue("front", issuing.now + DAY);
+    issuing.revoke(&[]);
+    assert_eq!(issuing.call().unwrap(), "\"x\"");
+
+    issuing.revoke(&[&front]);
+    let error = issuing.call().unwrap_err();
+    assert_eq!(error.kind, Kind::Refused, "{error}");
+    assert!(error.to_string().contains("refuses this tier's certificate"), "{error}");
+    issuing.issue("front", issuing.now + DAY);
+    assert_eq!(issuing.call().unwrap(), "\"x\"", "a new one is accepted");
+
+    issuing.revoke(&[&front, &back]);
+    let error = issuing.call().unwrap_err();
+    assert_eq!(error.kind, Kind::Unreachable, "{error}");
+    assert!(error.to_string().contains("Revoked"), "{error}");
+}
+
+#[test]
+fn a_list_of_revoked_certificates_that_cannot_be_read_is_named() {
+    let issuing = Issuing::new();
+    issuing.issue("front", issuing.now + DAY);
+    for text in ["", "no list"] {
+        std::fs::write(issuing.folder.path().join("crl.pem"), text).unwrap();
+        let error = ClientSide::new(spec("tls"), &issuing.files(), "front", "back").unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains("crl.pem: holds no list"), "{error}");
+        assert!(error.contains("delete the file"), "{error}");
+    }
 }
 
 #[test]
