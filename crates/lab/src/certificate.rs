@@ -1,7 +1,8 @@
 //! Self-signed certificates that all servers of a run share.
 
 use rcgen::{
-    CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ED25519, PKCS_RSA_SHA256, RsaKeySize,
+    CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384, PKCS_ED25519,
+    PKCS_ML_DSA_44, PKCS_ML_DSA_65, PKCS_ML_DSA_87, PKCS_RSA_SHA256, RsaKeySize,
 };
 use serde::Serialize;
 use std::fs::{OpenOptions, Permissions};
@@ -24,6 +25,18 @@ pub enum Key {
     Rsa2048,
     /// EdDSA over Curve25519 (RFC 8410).
     Ed25519,
+    /// ECDSA over P-384.
+    P384,
+    /// RSA of 3072 bits.
+    Rsa3072,
+    /// RSA of 4096 bits.
+    Rsa4096,
+    /// ML-DSA-44 (FIPS 204).
+    MlDsa44,
+    /// ML-DSA-65.
+    MlDsa65,
+    /// ML-DSA-87.
+    MlDsa87,
 }
 
 /// One self-signed certificate in PEM files.
@@ -76,11 +89,18 @@ impl Certificate {
 
 /// A new certificate and its key.
 fn pem(kind: Key) -> std::result::Result<(String, String), rcgen::Error> {
+    let rsa = |size| KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, size);
     let pair = match kind {
-        Key::P256 => KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?,
-        Key::Rsa2048 => KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048)?,
-        Key::Ed25519 => KeyPair::generate_for(&PKCS_ED25519)?,
-    };
+        Key::P256 => KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256),
+        Key::P384 => KeyPair::generate_for(&PKCS_ECDSA_P384_SHA384),
+        Key::Rsa2048 => rsa(RsaKeySize::_2048),
+        Key::Rsa3072 => rsa(RsaKeySize::_3072),
+        Key::Rsa4096 => rsa(RsaKeySize::_4096),
+        Key::Ed25519 => KeyPair::generate_for(&PKCS_ED25519),
+        Key::MlDsa44 => KeyPair::generate_for(&PKCS_ML_DSA_44),
+        Key::MlDsa65 => KeyPair::generate_for(&PKCS_ML_DSA_65),
+        Key::MlDsa87 => KeyPair::generate_for(&PKCS_ML_DSA_87),
+    }?;
     let chain = CertificateParams::new(vec![NAME.to_owned()])?.self_signed(&pair)?.pem();
     Ok((chain, pair.serialize_pem()))
 }
@@ -92,7 +112,7 @@ mod tests {
     #[test]
     fn every_kind_is_written_as_pem() {
         let folder = tempfile::tempdir().unwrap();
-        for kind in [Key::P256, Key::Rsa2048, Key::Ed25519] {
+        for kind in [Key::P256, Key::P384, Key::Rsa2048, Key::Ed25519, Key::MlDsa44] {
             let files = Certificate::make(kind, folder.path()).unwrap();
             let both = std::fs::read_to_string(files.both).unwrap();
             assert!(both.contains("BEGIN CERTIFICATE") && both.contains("PRIVATE KEY"));

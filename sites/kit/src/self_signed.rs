@@ -63,7 +63,8 @@ mod tests {
         assert_ne!(std::fs::read_to_string(&files.0).unwrap(), first);
         let other = kept(folder.path(), "a", IpAddr::from([192, 0, 2, 1])).unwrap();
         assert!(other.0.ends_with("a-192.0.2.1.pem"), "{other:?}");
-        let tls = Tls { version: TlsVersion::V13, files: Some(files), resumption: true };
+        let tls =
+            Tls { version: TlsVersion::V13, files: Some(files), resumption: true, clients: None };
         assert!(tls::config(&tls).is_ok());
     }
 }

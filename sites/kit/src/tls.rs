@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
-use rustls::server::NoServerSessionStorage;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::version::{TLS12, TLS13};
-use rustls::{ServerConfig, SupportedProtocolVersion};
+use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
 
 use crate::{Error, Result, pem, private_file};
 
@@ -21,6 +23,19 @@ pub struct Tls {
     pub files: Option<(PathBuf, PathBuf)>,
     /// Sessions are resumed by tickets; otherwise every handshake is a full one.
     pub resumption: bool,
+    /// Certificates that clients may show; `None`: they are not asked for any.
+    pub clients: Option<Clients>,
+}
+
+/// Certificates that clients may show.
+#[derive(Clone, Debug)]
+pub struct Clients {
+    /// PEM file of the CAs that issue them.
+    pub ca: PathBuf,
+    /// PEM file of those that are revoked.
+    pub revoked: Option<PathBuf>,
+    /// Whether a client without one is refused.
+    pub required: bool,
 }
 
 /// Versions of TLS.
@@ -47,7 +62,7 @@ impl FromStr for TlsVersion {
     }
 }
 
-/// The configuration of the connections. Clients are not asked for certificates.
+/// The configuration of the connections.
 ///
 /// # Errors
 /// The files cannot be read, others than owner and group can read the key, or they do not belong
@@ -63,16 +78,18 @@ pub fn config(tls: &Tls) -> Result<Arc<ServerConfig>> {
         TlsVersion::V13 => &[&TLS13],
     };
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let mut config = ServerConfig::builder_with_provider(provider)
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(versions)
-        .map_err(|error| Error::Internal(format!("TLS: {error}")))?
-        .with_no_client_auth()
-        .with_single_cert(chain, key)
-        .map_err(|error| {
-            Error::Operator(format!(
-                "--certificate and --key: {error}; give a certificate and the key it was made for"
-            ))
-        })?;
+        .map_err(|error| Error::Internal(format!("TLS: {error}")))?;
+    let builder = match &tls.clients {
+        None => builder.with_no_client_auth(),
+        Some(clients) => builder.with_client_cert_verifier(verifier(clients, provider)?),
+    };
+    let mut config = builder.with_single_cert(chain, key).map_err(|error| {
+        Error::Operator(format!(
+            "--certificate and --key: {error}; give a certificate and the key it was made for"
+        ))
+    })?;
     if tls.resumption {
         config.ticketer = rustls::crypto::aws_lc_rs::Ticketer::new()
             .map_err(|error| Error::Internal(format!("TLS: {error}")))?;
@@ -81,6 +98,33 @@ pub fn config(tls: &Tls) -> Result<Arc<ServerConfig>> {
         config.send_tls13_tickets = 0;
     }
     Ok(Arc::new(config))
+}
+
+/// Verifies the certificates of clients.
+fn verifier(
+    clients: &Clients,
+    provider: Arc<CryptoProvider>,
+) -> Result<Arc<dyn ClientCertVerifier>> {
+    let wrong = |flag: &str, path: &Path, text: String| {
+        Error::Operator(format!("{flag} {}: {text}; give a PEM file", path.display()))
+    };
+    let mut roots = RootCertStore::empty();
+    let of_ca = |text| wrong("--client-ca", &clients.ca, text);
+    for certificate in pem::certificates(&clients.ca).map_err(of_ca)? {
+        roots.add(certificate).map_err(|error| of_ca(error.to_string()))?;
+    }
+    let revoked = match &clients.revoked {
+        None => Vec::new(),
+        Some(path) => {
+            pem::revocation_lists(path).map_err(|text| wrong("--client-crl", path, text))?
+        }
+    };
+    let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+        .with_crls(revoked)
+        // A list says whom it revokes; of a certificate that no list is about nothing is known.
+        .allow_unknown_revocation_status();
+    let builder = if clients.required { builder } else { builder.allow_unauthenticated() };
+    builder.build().map_err(|error| of_ca(error.to_string()))
 }
 
 fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
@@ -111,14 +155,17 @@ mod tests {
 
     #[test]
     fn a_certificate_is_made_where_none_is_given_and_wrong_files_are_named() {
-        assert!(config(&Tls { version: TlsVersion::V13, files: None, resumption: true }).is_ok());
+        assert!(
+            config(&Tls { version: TlsVersion::V13, files: None, resumption: true, clients: None })
+                .is_ok()
+        );
         let folder = tempfile::tempdir().unwrap();
         let empty = folder.path().join("empty.pem");
         std::fs::write(&empty, "").unwrap();
         let missing = folder.path().join("missing.pem");
         for (file, expected) in [(&empty, "holds no certificate"), (&missing, "missing.pem")] {
             let files = Some((file.clone(), file.clone()));
-            let tls = Tls { version: TlsVersion::Both, files, resumption: true };
+            let tls = Tls { version: TlsVersion::Both, files, resumption: true, clients: None };
             let error = config(&tls).unwrap_err().to_string();
             assert!(error.contains("--certificate") && error.contains(expected), "{error}");
         }
@@ -132,7 +179,7 @@ mod tests {
         std::fs::write(&chain, made.cert.pem()).unwrap();
         std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
         let files = Some((chain, key.clone()));
-        let tls = Tls { version: TlsVersion::Both, files, resumption: true };
+        let tls = Tls { version: TlsVersion::Both, files, resumption: true, clients: None };
         let with_mode = |mode| {
             std::fs::set_permissions(&key, std::fs::Permissions::from_mode(mode)).unwrap();
             config(&tls).map(drop)

@@ -169,7 +169,7 @@ fn a_body_that_is_announced_or_grows_too_large_is_refused() {
 
 #[test]
 fn over_tls_the_service_has_an_address_of_its_own_scheme() {
-    let tls = Tls { version: TlsVersion::V13, files: None, resumption: true };
+    let tls = Tls { version: TlsVersion::V13, files: None, resumption: true, clients: None };
     let running = start(Format::None, Some(tls));
     assert!(running.site.url().starts_with("https://127.0.0.1:"));
     let mut stream = TcpStream::connect(running.site.address()).unwrap();

@@ -85,7 +85,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         database: args.database,
         data: args.data,
         keys: args.keys,
-        tls: args.tls.map(|version| Tls { version, files, resumption: true }),
+        tls: args.tls.map(|version| Tls { version, files, resumption: true, clients: None }),
         public_url: args.public_url,
         return_urls: args.return_url,
         webhooks: args.webhook,

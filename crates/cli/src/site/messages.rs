@@ -50,7 +50,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         listen: args.listen,
         format: args.security,
         keys: args.keys,
-        tls: args.tls.map(|version| Tls { version, files, resumption: true }),
+        tls: args.tls.map(|version| Tls { version, files, resumption: true, clients: None }),
         cores: args.cores.map(|cores| cores.list().to_vec()),
     };
     let site = tidegate_messages::start(&options).map_err(classify)?;

@@ -23,9 +23,22 @@ pub const POSTGRESQL: &str = "postgresql";
 /// Those whose cost of a password hash can be set.
 pub const PASSWORD_SITES: &[&str] = &["auction", "brokerage", "shop"];
 /// Kinds of the certificate that customers meet.
-pub const CERTIFICATES: &[&str] = &["rsa-2048", "ecdsa-p256", "ed25519"];
+pub const CERTIFICATES: &[&str] = &[
+    "rsa-2048",
+    "rsa-3072",
+    "rsa-4096",
+    "ecdsa-p256",
+    "ecdsa-p384",
+    "ed25519",
+    "ml-dsa-44",
+    "ml-dsa-65",
+    "ml-dsa-87",
+];
+/// Cipher suites that customers offer.
+pub const SUITES: &[&str] = &["all", "aes-128-gcm", "aes-256-gcm", "chacha20-poly1305"];
 /// Key exchange groups that customers offer.
-pub const GROUPS: &[&str] = &["all", "x25519", "secp256r1", "X25519MLKEM768"];
+pub const GROUPS: &[&str] =
+    &["all", "x25519", "secp256r1", "X25519MLKEM768", "SecP256r1MLKEM768", "MLKEM768"];
 /// What secures the connections of the brokerage.
 pub const SECURITY: &[&str] = &["none", "tls", "tls+backend", "modern"];
 /// How the browse pages of the shop are made: its `--build`.
@@ -139,12 +152,22 @@ keys! {
         /// of a core, `owasp`, as in production, about 20 ms. Users of the auction are stored with
         /// quick hashes, which `owasp` replaces when they first sign in.
         password_cost: Words(PASSWORD_COSTS) = Is("light");
-        /// Kind of the certificate that customers meet, `ed25519` without a gate alone.
+        /// Kind of the certificate that customers meet. Tomcat and Node have `rsa-2048` and
+        /// `ecdsa-p256` alone, and ML-DSA needs TLS 1.3.
         certificate: Words(CERTIFICATES) = Is("ecdsa-p256");
         /// TLS versions that customers offer.
         tls: Words(TLS) = Is("both");
         /// Key exchange groups that customers offer.
         group: Words(GROUPS) = Is("all");
+        /// Cipher that customers offer, in the suites of all TLS versions that have it.
+        suite: Words(SUITES) = Is("all");
+        /// Whether customers show a certificate, of the same kind, which the brokerage demands.
+        mutual: Boolean = Is("false");
+        /// Whether customers verify the certificate that they meet, as browsers do. Not for
+        /// Tomcat, Node and a `command`.
+        verify: Boolean = Is("false");
+        /// Whether the brokerage has static pages of 30 bytes, 36 KiB and 1 MiB as well.
+        measured_pages: Boolean = Is("false");
         /// Whether gate, auction and customers are traced, with a gate: gives the time by phase,
         /// and `gate.trace`, `site.trace` and `load.trace` in the folder of each run, for
         /// `tidegate trace`.

@@ -19,7 +19,7 @@ use tidegate_config::{Mistakes, Section, Value};
 pub use asked::{ServersRule, SiteRule, TableRule};
 pub use builtin::{BUILT_IN, BuiltIn};
 pub use factors::{Factor, Level};
-pub use keys::POSTGRESQL;
+pub use keys::{CERTIFICATES, POSTGRESQL};
 pub use reference::reference;
 pub use rules::{ClaimRule, FigureRule, Segments, Shows, Take, XAxis};
 pub use selection::{Levels, Selection};

@@ -8,7 +8,7 @@ use tidegate_load::scenario::BUILT_IN;
 
 use super::keys::{
     BUILDS, CERTIFICATES, CONFIGURATIONS, GROUPS, HANDSHAKES, KEEPS, PASSWORD_COSTS,
-    PASSWORD_SITES, SECURITY, SITES, SIZES, STUBS, SYSTEM, TLS, WORKLOAD,
+    PASSWORD_SITES, SECURITY, SITES, SIZES, STUBS, SUITES, SYSTEM, TLS, WORKLOAD,
 };
 use crate::metrics::messages;
 
@@ -74,6 +74,18 @@ pub struct Settings {
     /// Key exchange group that they offer, or `all`.
     #[serde(default = "absent::group")]
     pub group: String,
+    /// Cipher that they offer, or `all`.
+    #[serde(default = "absent::group")]
+    pub suite: String,
+    /// Whether they show a certificate, which the brokerage demands.
+    #[serde(default)]
+    pub mutual: bool,
+    /// Whether they verify the site's certificate.
+    #[serde(default)]
+    pub verify: bool,
+    /// Whether the brokerage has static pages of given sizes.
+    #[serde(default)]
+    pub measured_pages: bool,
     /// Whether gate, site and customers are traced, where there is a gate.
     #[serde(default)]
     pub trace: bool,
@@ -260,6 +272,10 @@ impl Settings {
             }
             "tls" => self.tls = word(TLS, from.read(&s.tls)?),
             "group" => self.group = word(GROUPS, from.read(&s.group)?),
+            "suite" => self.suite = word(SUITES, from.read(&s.suite)?),
+            "mutual" => self.mutual = from.read(&s.mutual)?,
+            "verify" => self.verify = from.read(&s.verify)?,
+            "measured_pages" => self.measured_pages = from.read(&s.measured_pages)?,
             "trace" => self.trace = from.read(&s.trace)?,
             "processors" => self.processors = from.read(&s.processors)?.try_into().ok()?,
             "shared_processors" => self.shared_processors = from.read(&s.shared_processors)?,
@@ -342,7 +358,7 @@ mod tests {
         let later = ["security", "web_app", "app_data", "stub", "app_servers", "app_server_share"];
         let later = later.into_iter().chain(["password_cost", "group", "customers", "keep"]);
         let later = later.chain(["handshakes", "trace", "configuration", "shared_processors"]);
-        let later = later.chain(["build", "size"]);
+        let later = later.chain(["build", "size", "suite", "mutual", "verify", "measured_pages"]);
         later.for_each(|name| assert!(fields.remove(name).is_some(), "{name}"));
         let read = serde_json::from_value(Json::Object(fields)).unwrap();
         assert_eq!(settings, Some(read));

@@ -159,6 +159,13 @@ fn arguments(
     for (flag, value) in values {
         args.extend(value.into_iter().flat_map(|value| [flag.to_owned(), value]));
     }
+    if settings.mutual && settings.security != "none" {
+        // Customers show this certificate too, and it is its own authority.
+        args.extend(["--client-ca".into(), path(&certificate.chain)]);
+    }
+    if settings.measured_pages {
+        args.push("--measured-pages".into());
+    }
     Ok(args)
 }
 

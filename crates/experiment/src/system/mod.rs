@@ -10,6 +10,7 @@ mod site;
 mod static_tier;
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -18,7 +19,7 @@ use tidegate_lab::services::Postgresql;
 use tidegate_lab::{Certificate, Key, Launch, Process, Service, http};
 use tidegate_load::Stop;
 
-use crate::experiment::{POSTGRESQL, Settings};
+use crate::experiment::{CERTIFICATES, POSTGRESQL, Settings};
 use crate::folder::MAKE_ROOM;
 use crate::metrics::messages::SITE;
 use crate::{Error, Result};
@@ -32,6 +33,19 @@ use tidegate_sitekit::password::PasswordCost;
 /// Name of the customers' trace in the folder of a run.
 pub const LOAD_TRACE: &str = "load.trace";
 
+/// The keys of [`CERTIFICATES`].
+const KEYS: [(&str, Key); CERTIFICATES.len()] = [
+    ("rsa-2048", Key::Rsa2048),
+    ("rsa-3072", Key::Rsa3072),
+    ("rsa-4096", Key::Rsa4096),
+    ("ecdsa-p256", Key::P256),
+    ("ecdsa-p384", Key::P384),
+    ("ed25519", Key::Ed25519),
+    ("ml-dsa-44", Key::MlDsa44),
+    ("ml-dsa-65", Key::MlDsa65),
+    ("ml-dsa-87", Key::MlDsa87),
+];
+
 /// What the systems of a study share.
 #[derive(Debug)]
 pub struct Workshop {
@@ -39,7 +53,8 @@ pub struct Workshop {
     shared: PathBuf,
     /// Folder of the experiment's file, in which a command starts.
     pub folder: PathBuf,
-    certificates: [(&'static str, Certificate); 3],
+    /// Made when the first system needs them: a long RSA key takes seconds.
+    certificates: [(&'static str, Key, OnceLock<Certificate>); CERTIFICATES.len()],
     /// Folder of the data of [`POSTGRESQL`], which its user can reach wherever the study's is.
     postgresql: TempDir,
     /// Of the next system.
@@ -65,11 +80,7 @@ impl Workshop {
         std::fs::create_dir_all(&shared).map_err(|error| {
             Error::Machine(format!("cannot create {}: {error}; {MAKE_ROOM}", shared.display()))
         })?;
-        let certificates = [
-            ("rsa-2048", Certificate::make(Key::Rsa2048, &shared)?),
-            ("ecdsa-p256", Certificate::make(Key::P256, &shared)?),
-            ("ed25519", Certificate::make(Key::Ed25519, &shared)?),
-        ];
+        let certificates = KEYS.map(|(name, key)| (name, key, OnceLock::new()));
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         let postgresql =
             tempfile::Builder::new().prefix("tidegate-data-").permissions(mode).tempdir().map_err(
@@ -90,11 +101,19 @@ impl Workshop {
         }
     }
 
-    fn certificate(&self, kind: &str) -> Result<&Certificate> {
-        let found = self.certificates.iter().find(|(name, _)| *name == kind);
-        found
-            .map(|(_, certificate)| certificate)
-            .ok_or_else(|| Error::Internal(format!("no certificate of kind {kind}")))
+    /// The certificate of this kind, which servers show and customers trust.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn certificate(&self, kind: &str) -> Result<&Certificate> {
+        let found = self.certificates.iter().find(|(name, ..)| *name == kind);
+        let (_, key, made) =
+            found.ok_or_else(|| Error::Internal(format!("no certificate of kind {kind}")))?;
+        if let Some(made) = made.get() {
+            return Ok(made);
+        }
+        let new = Certificate::make(*key, &self.shared)?;
+        Ok(made.get_or_init(|| new))
     }
 }
 

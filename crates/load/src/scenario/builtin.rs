@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Names of the built-in scenarios. `auction-bidding` and `auction-browsing`
 /// are the `-effective` ones.
-pub const BUILT_IN: [&str; 23] = [
+pub const BUILT_IN: [&str; 26] = [
     "auction-bidding-effective",
     "auction-bidding-normalised",
     "auction-browsing-effective",
@@ -28,6 +28,9 @@ pub const BUILT_IN: [&str; 23] = [
     "brokerage-5",
     "brokerage-6",
     "brokerage-7",
+    "brokerage-page-30",
+    "brokerage-page-36k",
+    "brokerage-page-1m",
 ];
 
 /// The line of [`AUCTION`] that its variants replace.
@@ -63,6 +66,9 @@ fn transaction(number: &str) -> Option<(&'static str, &'static str)> {
             "do all of it, in the mix of eight requests",
             r#"["SignIn", "OrderEntry", "CreateOrder", "History", "SignIn", "OrderEntry", "CreateOrder", "OpenOrders"]"#,
         ),
+        "page-30" => ("get a page of 30 bytes", r#"[{ page = "Page30", repeat = 1000 }]"#),
+        "page-36k" => ("get a page of 36 KiB", r#"[{ page = "Page36k", repeat = 1000 }]"#),
+        "page-1m" => ("get a page of 1 MiB", r#"[{ page = "Page1m", repeat = 1000 }]"#),
         _ => return None,
     })
 }
@@ -122,8 +128,13 @@ pub(super) fn text(name: &str) -> Option<(String, &'static str)> {
     }
     if let Some(number) = canonical.strip_prefix("brokerage-") {
         let (what, steps) = transaction(number)?;
-        let description =
-            format!("Customers of the brokerage who {what}: transaction {number} of the paper.");
+        let description = format!(
+            "Customers of the brokerage who {what}: {}.",
+            match number.parse::<u8>() {
+                Ok(_) => format!("transaction {number} of the paper"),
+                Err(_) => "one that --measured-pages adds".to_owned(),
+            }
+        );
         // A page that no step names would be one that no session reaches.
         let reached =
             |part: &&str| match part.strip_prefix("[pages.").and_then(|it| it.split_once(']')) {

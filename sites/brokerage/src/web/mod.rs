@@ -12,6 +12,7 @@ mod chart;
 mod failure;
 mod headers;
 mod layout;
+mod measured;
 mod options;
 mod pages;
 mod service;

@@ -15,7 +15,7 @@ use super::options::{Options, Stub};
 use super::pages::{self, front, login};
 use super::site::{Site, State as SiteState};
 use super::stream::{self, Prices};
-use super::{assets, card_events, failure, headers};
+use super::{assets, card_events, failure, headers, measured};
 use crate::rpc::health_through;
 use crate::tier::{APP, Running, WEB};
 use tidegate_card::client::Verifier;
@@ -54,14 +54,14 @@ pub fn start(options: Options) -> tidegate_sitekit::Result<Running> {
             tls,
             peers: Peers::Public,
             background: (core == 0).then(|| background(prices.poll(client))),
-            router: whole(site, gateway),
+            router: whole(site, gateway, options.measured_pages),
         })
     })?;
     Ok(Running::with_streams(server, stop))
 }
 
 /// The whole site. With a gateway, a program makes the pages that need the application tier.
-fn whole(site: Site, gateway: Option<Gateway>) -> Router {
+fn whole(site: Site, gateway: Option<Gateway>, measured_pages: bool) -> Router {
     let made = match gateway {
         None => pages::router(site.clone()),
         Some(gateway) => gateway.router(),
@@ -72,6 +72,7 @@ fn whole(site: Site, gateway: Option<Gateway>) -> Router {
         .route("/index.html", get(front::front))
         .route("/login", get(login::form))
         .route("/static/{file}", get(assets::file))
+        .merge(if measured_pages { measured::router() } else { Router::new() })
         .route("/prices", get(stream::prices))
         .route("/healthz", get(health))
         .route("/card-events", post(card_events::receive))

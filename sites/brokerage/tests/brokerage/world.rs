@@ -105,6 +105,7 @@ impl World {
             link: link(web_app),
             tls: None,
             trusted_proxies: Vec::new(),
+            measured_pages: false,
             webhook_secrets: setup.webhook_secrets,
             stub: Stub::InProcess,
             cores,

@@ -97,7 +97,7 @@ fn processors_that_start_at_once_on_one_database_share_it() {
 
 #[test]
 fn over_tls_a_client_trusts_the_certificate_that_was_made_and_no_other() {
-    let tls = Tls { version: TlsVersion::V13, files: None, resumption: true };
+    let tls = Tls { version: TlsVersion::V13, files: None, resumption: true, clients: None };
     let it = Running::with(None, |options| options.tls = Some(tls));
     let url = format!("https://{}", it.browser.address());
     let certificate = it.folder().join("card-certificate.pem");

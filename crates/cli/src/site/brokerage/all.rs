@@ -185,6 +185,12 @@ fn web_arguments(args: &Args, listen: SocketAddr, apps: &[String]) -> Vec<String
         let [certificate, key] = paths;
         all.extend(["--certificate".into(), certificate, "--key".into(), key]);
     }
+    if let Some(ca) = &args.client_ca {
+        all.extend(["--client-ca".into(), ca.display().to_string()]);
+    }
+    if args.measured_pages {
+        all.push("--measured-pages".into());
+    }
     if args.stub == Way::Cgi {
         all.extend(["--stub".into(), "cgi".into()]);
     }

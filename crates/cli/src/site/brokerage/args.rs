@@ -74,6 +74,13 @@ pub struct Args {
     /// Private key of the certificate, PEM, which only its owner and its group may read
     #[arg(long, value_name = "FILE", requires = "certificate")]
     pub key: Option<PathBuf>,
+    /// CAs of the certificates that browsers must show, PEM [default: none is asked for]
+    #[arg(long, value_name = "FILE")]
+    pub client_ca: Option<PathBuf>,
+    /// Also serve static pages of 30 bytes, 36 KiB and 1 MiB, /static/page-30 to
+    /// /static/page-1048576, for measurements
+    #[arg(long)]
+    pub measured_pages: bool,
     /// PostgreSQL database, postgres://user@host/name [default: SQLite in --data]. With a
     /// password give it by the environment variable TIDEGATE_DATABASE: every user of the machine
     /// can read the command line
@@ -188,7 +195,11 @@ impl Args {
     /// A flag that is for TLS of the browsers, where no --security was chosen: nobody who gives
     /// it expects HTTP.
     pub fn flag_without_tls(&self) -> Option<&'static str> {
-        let flags = [("--certificate", self.certificate.is_some()), ("--tls", self.tls.is_some())];
+        let flags = [
+            ("--certificate", self.certificate.is_some()),
+            ("--tls", self.tls.is_some()),
+            ("--client-ca", self.client_ca.is_some()),
+        ];
         let given = flags.into_iter().find_map(|(flag, given)| given.then_some(flag));
         given.filter(|_| self.security.is_none())
     }

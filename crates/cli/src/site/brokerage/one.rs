@@ -7,7 +7,7 @@ use tidegate_brokerage::web::{Program, Stub};
 use tidegate_brokerage::{Handshakes, LinkOptions, Running, app, data, web};
 use tidegate_card::client::CardOptions;
 use tidegate_sitekit::link::Files;
-use tidegate_sitekit::tls::Tls;
+use tidegate_sitekit::tls::{Clients, Tls};
 
 use super::super::error::classify;
 use super::super::serving::until_signalled;
@@ -55,6 +55,7 @@ fn web_options(args: &Args) -> web::Options {
         version: args.tls(),
         files: args.certificate.clone().zip(args.key.clone()),
         resumption: handshakes == Handshakes::Resumed,
+        clients: args.client_ca.clone().map(|ca| Clients { ca, revoked: None, required: true }),
     });
     let stub = match args.stub {
         Way::InProcess => Stub::InProcess,
@@ -72,6 +73,7 @@ fn web_options(args: &Args) -> web::Options {
         trusted_proxies: args.trusted_proxies.clone(),
         webhook_secrets: args.webhook_secret_file.clone(),
         stub,
+        measured_pages: args.measured_pages,
         cores: cores(args),
     }
 }
