@@ -95,6 +95,18 @@ pub fn figures(experiment: &Experiment, runs: &[Run], quick: bool, unit: &str) -
             drawn.push(draw(experiment, rule, of, runs, (unit, windows)));
         }
     }
+    drawn.extend(experiment.overhead.as_ref().map(|rule| Drawn {
+        id: "overhead".into(),
+        title: "What a connection adds, against the work of a transaction".into(),
+        note: format!(
+            "CPU time that a kind of connection adds, as a share of the CPU time of the same \
+             transaction in the clear. Every point is a transaction. Below the line it adds less \
+             than {} %.",
+            rule.share * 100.0
+        ),
+        of: String::new(),
+        content: Content::Lines(Lines::of_overhead(experiment, rule, runs)),
+    }));
     drawn.retain(|figure| !figure.is_empty());
     drawn
 }

@@ -3,6 +3,7 @@
 pub mod claims;
 pub mod curves;
 pub mod figures;
+mod overhead;
 pub mod published;
 mod scalability;
 mod segments;

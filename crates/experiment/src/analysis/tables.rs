@@ -7,6 +7,7 @@ use tidegate_stats::{Interval, mean};
 
 use super::curves::{Curve, curves};
 use super::figures::course;
+use super::overhead::{crossing, overhead};
 use super::published::{beside, beside_points, beside_ratios};
 use super::scalability::scalability;
 use super::servers::servers;
@@ -32,6 +33,8 @@ pub fn tables(
         ("points", points(experiment, runs)),
         ("ratios", ratios(experiment, runs)),
         ("servers", servers(experiment, runs)),
+        ("crossing", crossing(experiment, runs)),
+        ("overhead", overhead(experiment, runs)),
         ("series", series(experiment, runs)),
         ("courses", courses(experiment, runs)),
         ("baselines", baselines(records)),
@@ -67,7 +70,7 @@ pub(super) fn columns(experiment: &Experiment, levels: &Levels) -> Row {
     row
 }
 
-fn put(row: &mut Row, name: &str, value: Option<f64>) {
+pub(super) fn put(row: &mut Row, name: &str, value: Option<f64>) {
     row.insert(name.to_owned(), value.map_or(Value::Null, |value| json!(value)));
 }
 

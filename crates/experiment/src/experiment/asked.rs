@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tidegate_config::{Section, did_you_mean};
 
 use super::factors::Factor;
-use super::keys::{SERVERS, SERVERS_SITE, TABLE};
+use super::keys::{OVERHEAD, SERVERS, SERVERS_SITE, TABLE};
 use super::rules::{factor, id, listed_metrics};
 use super::selection::Selection;
 
@@ -23,6 +23,54 @@ pub struct TableRule {
     pub metrics: Vec<String>,
     /// The runs.
     pub runs: Selection,
+}
+
+/// What kinds of connections add to transactions, against their work in the clear.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OverheadRule {
+    /// The factor whose levels are the kinds.
+    pub factor: String,
+    /// Its level in the clear.
+    pub clear: String,
+    /// The share of the work that is sought.
+    pub share: f64,
+    /// The runs.
+    pub runs: Selection,
+    /// Those of them that give the crossing.
+    pub fitted: Selection,
+}
+
+impl OverheadRule {
+    /// Reads the table `[overhead]`. `None` after a mistake.
+    pub(super) fn read(table: &Section<'_>, factors: &[Factor]) -> Option<Self> {
+        table.known(&OVERHEAD);
+        let name = table.read(&OVERHEAD.factor)?;
+        let names: Vec<&str> = factors.iter().map(|factor| factor.name.as_str()).collect();
+        let Some(of) = factors.iter().find(|factor| factor.name == name) else {
+            let remedy = did_you_mean(name, &names)
+                .unwrap_or_else(|| format!("choose of {}", names.join(", ")));
+            table.get("factor")?.wrong("is no factor of this file", remedy);
+            return None;
+        };
+        let clear = table.read(&OVERHEAD.clear)?;
+        let levels = of.levels(false);
+        if !levels.contains(&clear) {
+            let remedy = did_you_mean(clear, &levels)
+                .unwrap_or_else(|| format!("choose of {}", levels.join(", ")));
+            table.get("clear")?.wrong("is no level of the factor", remedy);
+            return None;
+        }
+        let selection = |given: Option<Section<'_>>| {
+            given.map(|it| Selection::read(&it, factors)).unwrap_or_default()
+        };
+        Some(Self {
+            factor: name.to_owned(),
+            clear: clear.to_owned(),
+            share: table.read(&OVERHEAD.share)?,
+            runs: selection(table.given(&OVERHEAD.r#where)),
+            fitted: selection(table.given(&OVERHEAD.fitted)),
+        })
+    }
 }
 
 /// How many servers carry a number of customers, by the capacities that were measured.

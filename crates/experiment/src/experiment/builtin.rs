@@ -18,6 +18,7 @@ pub const BUILT_IN: &[BuiltIn] = &[
     BuiltIn { name: "rivals", text: include_str!("../../experiments/rivals.toml") },
     BuiltIn { name: "tomcat", text: include_str!("../../experiments/tomcat.toml") },
     BuiltIn { name: "security", text: include_str!("../../experiments/security.toml") },
+    BuiltIn { name: "ciphers", text: include_str!("../../experiments/ciphers.toml") },
     BuiltIn { name: "shop", text: include_str!("../../experiments/shop.toml") },
     BuiltIn { name: "node", text: include_str!("../../experiments/node.toml") },
     BuiltIn { name: "messages", text: include_str!("../../experiments/messages.toml") },

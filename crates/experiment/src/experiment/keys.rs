@@ -90,6 +90,8 @@ keys! {
         tables: List<Subtable>(Subtable) = Unset;
         /// How many servers carry a number of customers.
         servers: Subtable = Unset;
+        /// What kinds of connections add to transactions, against their work in the clear.
+        overhead: Subtable = Unset;
         /// What is drawn. Without one, throughput, response time and completed sessions.
         figures: List<Subtable>(Subtable) = Unset;
     }
@@ -361,6 +363,23 @@ keys! {
         factor: Text("name of a factor") = Required("part");
         /// The sites that are compared.
         sites: List<Subtable>(Subtable) = Required("see below");
+    }
+
+    /// What kinds of connections add to the CPU time of transactions, against their work: the CPU
+    /// time in the clear, of the run with the same other levels in the same round. Gives the tables
+    /// `overhead` and `crossing`, and the figure `overhead`.
+    pub(super) static OVERHEAD: OverheadKeys {
+        /// The factor whose levels are the kinds of connections.
+        factor: Text("name of a factor") = Required("connection");
+        /// Its level in the clear.
+        clear: Text("a level of it") = Required("clear");
+        /// The share of its work that a connection is to add at most.
+        share: Number(0.001, 10.0) = Is("0.1");
+        /// The runs.
+        r#where: Subtable = Else("all runs");
+        /// Those of them that give the crossing, such as all but those of large responses, which
+        /// cost more to encrypt.
+        fitted: Subtable = Else("all of them");
     }
 
     /// A site of one or more groups of servers.

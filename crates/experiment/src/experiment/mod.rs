@@ -16,7 +16,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tidegate_config::{Mistakes, Section, Value};
 
-pub use asked::{ServersRule, SiteRule, TableRule};
+pub use asked::{OverheadRule, ServersRule, SiteRule, TableRule};
 pub use builtin::{BUILT_IN, BuiltIn};
 pub use factors::{Factor, Level};
 pub use keys::{CERTIFICATES, POSTGRESQL};
@@ -57,6 +57,9 @@ pub struct Experiment {
     /// How many servers carry a number of customers.
     #[serde(default)]
     pub servers: Option<ServersRule>,
+    /// What kinds of connections add to transactions.
+    #[serde(default)]
+    pub overhead: Option<OverheadRule>,
     /// What is drawn.
     pub figures: Vec<FigureRule>,
 }
@@ -237,6 +240,8 @@ fn read(root: &Section<'_>, file: &Path) -> Option<Experiment> {
     }
     let servers = root.given(&EXPERIMENT.servers);
     let servers = servers.and_then(|table| ServersRule::read(&table, &factors));
+    let overhead = root.given(&EXPERIMENT.overhead);
+    let overhead = overhead.and_then(|table| OverheadRule::read(&table, &factors));
     let rounds = windows.as_ref()?.repetitions as usize;
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();
     let (name, about) = (name?.to_owned(), about?.to_owned());
@@ -253,6 +258,7 @@ fn read(root: &Section<'_>, file: &Path) -> Option<Experiment> {
         claims,
         tables,
         servers,
+        overhead,
         figures,
     };
     let few_enough = |all: &Vec<Combination>| all.len().saturating_mul(rounds) <= RUNS;

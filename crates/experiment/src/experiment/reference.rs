@@ -5,8 +5,8 @@ use std::fmt::Write;
 use tidegate_config::{Keys, write_keys};
 
 use super::keys::{
-    CLAIM, EXPERIMENT, FACTOR, FIGURE, QUICK, SERVERS, SERVERS_SITE, SYSTEM, TABLE, WINDOWS,
-    WORKLOAD,
+    CLAIM, EXPERIMENT, FACTOR, FIGURE, OVERHEAD, QUICK, SERVERS, SERVERS_SITE, SYSTEM, TABLE,
+    WINDOWS, WORKLOAD,
 };
 use crate::{metrics, phases};
 
@@ -46,7 +46,7 @@ the others.
 /// default and meaning of its keys.
 pub fn reference() -> String {
     let mut page = INTRODUCTION.to_owned();
-    let tables: [(&str, &dyn Keys); 11] = [
+    let tables: [(&str, &dyn Keys); 12] = [
         ("An experiment", &EXPERIMENT),
         ("[system]", &SYSTEM),
         ("[workload]", &WORKLOAD),
@@ -57,6 +57,7 @@ pub fn reference() -> String {
         ("[[tables]]", &TABLE),
         ("[servers]", &SERVERS),
         ("[[servers.sites]]", &SERVERS_SITE),
+        ("[overhead]", &OVERHEAD),
         ("[[figures]]", &FIGURE),
     ];
     for (title, keys) in tables {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use tidegate_report::{Chart, Line, Scale, round_step, time_ticks};
 
 use super::groups::{groups, load_of};
-use crate::analysis::{Run, load_factor};
-use crate::experiment::{Experiment, FigureRule, Windows, XAxis};
+use crate::analysis::{Run, load_factor, overhead};
+use crate::experiment::{Experiment, FigureRule, OverheadRule, Windows, XAxis};
 use crate::metrics;
 use crate::record::Second;
 
@@ -26,6 +26,7 @@ pub(super) struct Lines {
     marks: bool,
     warm_up_s: Option<f64>,
     is_share: bool,
+    reference: Option<(f64, String)>,
 }
 
 impl Lines {
@@ -66,6 +67,7 @@ impl Lines {
                 "full_handshake_share" | "completed_ratio" | "handshake_time_share"
             ),
             warm_up_s: warm_up_s.flatten(),
+            reference: None,
         }
     }
 
@@ -98,6 +100,36 @@ impl Lines {
             marks,
             is_share: false,
             warm_up_s: None,
+            reference: None,
+        }
+    }
+
+    /// What each kind of connection adds, over the work of the transactions.
+    pub(super) fn of_overhead(experiment: &Experiment, rule: &OverheadRule, runs: &[Run]) -> Self {
+        let factor = experiment.factors.iter().find(|factor| factor.name == rule.factor);
+        let levels = factor.map(|factor| factor.levels(false)).unwrap_or_default();
+        let line = |level: &str| {
+            let mut pairs = overhead::pairs(rule, runs);
+            pairs.retain(|pair| pair.run.levels.get(&rule.factor).is_some_and(|it| it == level));
+            Line { name: level.to_owned(), points: overhead::points(&pairs) }
+        };
+        let lines: Vec<Line> =
+            levels.into_iter().map(line).filter(|line| line.points.len() > 1).collect();
+        let most = lines.iter().flat_map(|line| &line.points).map(|at| at.0).fold(0.0, f64::max);
+        let decades = (-3..4).map(|power| 10_f64.powi(power));
+        Self {
+            lines,
+            x_label: "CPU time of the transaction in the clear, ms".into(),
+            x_ticks: decades.filter(|tick| *tick <= most).collect(),
+            x_tick: None,
+            x_max: Some(most),
+            x_scale: Scale::Log,
+            unit: "of the work".into(),
+            log: true,
+            marks: true,
+            warm_up_s: None,
+            is_share: false,
+            reference: Some((rule.share, format!("{} %", rule.share * 100.0))),
         }
     }
 
@@ -116,6 +148,7 @@ impl Lines {
             marks: self.marks,
             band: self.warm_up_s.map(|end| (0.0, end, "warm-up")),
             readings: true,
+            reference: self.reference.as_ref().map(|(at, label)| (*at, label.as_str())),
             ..Chart::default()
         }
     }

@@ -41,6 +41,10 @@ pub(super) fn all(page: Page, report: &Report<'_>) -> Page {
     });
     let about = html! { "Whole servers of each group, by the capacity of one." };
     let page = section(page, "Servers", about, of("servers"));
+    let about = html! { "What a kind of connection adds to an interaction, and the CPU time that an interaction must take in the clear so that it adds at most the share. The added time is that of all transactions together, weighted by the inverse square of their CPU time." };
+    let page = section(page, "How much work hides the connection", about, of("crossing"));
+    let about = html! { "Differences and ratios of runs of the same round. The work is the CPU time in the clear." };
+    let page = section(page, "What a connection adds to each transaction", about, of("overhead"));
     let page = scalability::section(page, report, of("scalability"));
     let about = html! { "Below the capacity and in overload." };
     let page = section(page, "Share of full handshakes", about, of("handshakes"));
@@ -117,7 +121,7 @@ fn interval(name: &str, row: &Row) -> Option<String> {
 
 /// Columns in the order of reading.
 fn order(name: &str) -> usize {
-    const ORDER: [&str; 53] = [
+    const ORDER: [&str; 58] = [
         "run",
         "series",
         "compared_with",
@@ -131,6 +135,11 @@ fn order(name: &str) -> usize {
         "customers",
         "site",
         "servers",
+        "work_ms",
+        "added_cpu_ms",
+        "added_cpu_share",
+        "added_response_ms",
+        "crossing_ms",
         "customers_per_server",
         "price",
         "price_per_customer",

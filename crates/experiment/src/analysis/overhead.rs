@@ -1,0 +1,195 @@
+//! What a kind of connection adds to a transaction, against the transaction's work, and the work
+//! from which it adds less than a given share.
+//!
+//! The added CPU time is a difference of two runs of the same round. Handshakes cost the same
+//! whatever the transaction does, so the crossing is that of `added / work = share` with one added
+//! time for all transactions of a round: their mean, weighted by the inverse variance of runs whose
+//! relative error is the same, `1 / cpu²`.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use tidegate_stats::{Interval, mean};
+
+use super::tables::{columns, put};
+use super::{Run, load_factor};
+use crate::experiment::{Experiment, Levels, OverheadRule};
+use crate::summary::Row;
+
+/// A run beside that in the clear of the same round and the same other levels.
+pub(super) struct Pair<'r> {
+    pub(super) run: &'r Run,
+    clear: &'r Run,
+}
+
+impl Pair<'_> {
+    /// CPU milliseconds of the transaction in the clear, which is its work, and as it is.
+    fn cpu(&self) -> Option<(f64, f64)> {
+        let of = |run: &Run| run.figure("cpu_ms_per_request").filter(|it| *it > 0.0);
+        Some((of(self.clear)?, of(self.run)?))
+    }
+
+    fn added(&self, metric: &str) -> Option<f64> {
+        Some(self.run.figure(metric)? - self.clear.figure(metric)?)
+    }
+}
+
+/// All pairs of the rule, in the order of the runs.
+pub(super) fn pairs<'r>(rule: &OverheadRule, runs: &'r [Run]) -> Vec<Pair<'r>> {
+    let others = |run: &Run| {
+        let mut levels = run.levels.clone();
+        levels.remove(&rule.factor);
+        (run.round, levels)
+    };
+    let is_clear = |run: &&Run| run.levels.get(&rule.factor) == Some(&rule.clear);
+    let clear: BTreeMap<(u32, Levels), &Run> =
+        runs.iter().filter(is_clear).map(|run| (others(run), run)).collect();
+    let selected = runs.iter().filter(|run| !is_clear(run) && rule.runs.contains(&run.levels));
+    let pair = |run| Some(Pair { run, clear: clear.get(&others(run)).copied()? });
+    selected.filter_map(pair).collect()
+}
+
+/// The table `overhead`: what each kind of connection adds to each transaction.
+pub(super) fn overhead(experiment: &Experiment, runs: &[Run]) -> Vec<Row> {
+    let Some(rule) = &experiment.overhead else { return Vec::new() };
+    let mut groups: Vec<(&Levels, Vec<Pair<'_>>)> = Vec::new();
+    for pair in pairs(rule, runs) {
+        match groups.iter_mut().find(|(levels, _)| **levels == pair.run.levels) {
+            Some((_, group)) => group.push(pair),
+            None => groups.push((&pair.run.levels, vec![pair])),
+        }
+    }
+    let place = |levels: &Levels| -> Vec<usize> {
+        experiment.factors.iter().map(|factor| factor.place(levels, "")).collect()
+    };
+    groups.sort_by_key(|(levels, _)| place(levels));
+    let row = |(levels, pairs): (&Levels, Vec<Pair<'_>>)| {
+        let mut row = columns(experiment, levels);
+        let of =
+            |value: &dyn Fn(&Pair<'_>) -> Option<f64>| pairs.iter().filter_map(value).collect();
+        let work: Vec<f64> = of(&|pair| Some(pair.cpu()?.0));
+        put(&mut row, "work_ms", mean(work));
+        put_interval(&mut row, "added_cpu_ms", of(&|it| it.cpu().map(|(clear, all)| all - clear)));
+        put_interval(&mut row, "added_cpu_share", of(&|it| it.cpu().map(|(c, all)| all / c - 1.0)));
+        put_interval(&mut row, "added_response_ms", of(&|it| it.added("response_mean_ms")));
+        row
+    };
+    groups.into_iter().map(row).collect()
+}
+
+/// The table `crossing`: for each kind of connection the work from which it adds at most the share.
+pub(super) fn crossing(experiment: &Experiment, runs: &[Run]) -> Vec<Row> {
+    let Some(rule) = &experiment.overhead else { return Vec::new() };
+    let load = load_factor(experiment);
+    // By the kind's place, then by the load and the round.
+    let mut kinds: BTreeMap<(usize, String), (Levels, BTreeMap<u32, Vec<(f64, f64)>>)> =
+        BTreeMap::new();
+    let factor = experiment.factors.iter().find(|factor| factor.name == rule.factor);
+    for pair in pairs(rule, runs).into_iter().filter(|it| rule.fitted.contains(&it.run.levels)) {
+        let (Some(cpu), Some(factor)) = (pair.cpu(), factor) else { continue };
+        let levels = &pair.run.levels;
+        let of_load = load.and_then(|load| levels.get(load)).cloned().unwrap_or_default();
+        let named =
+            levels.iter().filter(|(name, _)| **name == rule.factor || Some(name.as_str()) == load);
+        let named = named.map(|(a, b)| (a.clone(), b.clone())).collect();
+        let kind = kinds.entry((factor.place(levels, ""), of_load));
+        let (_, rounds) = kind.or_insert_with(|| (named, BTreeMap::new()));
+        rounds.entry(pair.run.round).or_default().push(cpu);
+    }
+    let row = |(levels, rounds): (Levels, BTreeMap<u32, Vec<(f64, f64)>>)| {
+        // One transaction has no crossing with others.
+        if rounds.values().all(|cpus| cpus.len() < 2) {
+            return None;
+        }
+        let added: Vec<f64> = rounds.values().filter_map(|cpus| added(cpus)).collect();
+        let mut row = columns(experiment, &levels);
+        put_interval(&mut row, "added_cpu_ms", added.clone());
+        put_interval(&mut row, "crossing_ms", added.iter().map(|ms| ms / rule.share).collect());
+        row.insert("share".into(), json!(rule.share));
+        Some(row)
+    };
+    kinds.into_values().filter_map(row).collect()
+}
+
+/// The added CPU time of one round, from CPU times in the clear and as they are.
+fn added(cpus: &[(f64, f64)]) -> Option<f64> {
+    let weight = |all: f64| 1.0 / (all * all);
+    let weights: f64 = cpus.iter().map(|(_, all)| weight(*all)).sum();
+    let sum: f64 = cpus.iter().map(|(clear, all)| weight(*all) * (all - clear)).sum();
+    (weights > 0.0).then(|| sum / weights)
+}
+
+/// A mean with its interval, which can be below 0: of a difference.
+fn put_interval(row: &mut Row, name: &str, values: Vec<f64>) {
+    put(row, name, mean(values.iter().copied()));
+    if let Some(interval) = Interval::of_mean(&values) {
+        put(row, &format!("{name}_low_95"), Some(interval.low));
+        put(row, &format!("{name}_high_95"), Some(interval.high));
+    }
+}
+
+/// The points of one kind for the figure: the share that it adds, over the work in the clear. Means
+/// over the rounds; a share that is not above 0 has no place on a logarithmic axis.
+pub(super) fn points(pairs: &[Pair<'_>]) -> Vec<(f64, f64)> {
+    let mut by_levels: BTreeMap<&Levels, Vec<(f64, f64)>> = BTreeMap::new();
+    for pair in pairs {
+        by_levels.entry(&pair.run.levels).or_default().extend(pair.cpu());
+    }
+    let point = |cpus: Vec<(f64, f64)>| {
+        let work = mean(cpus.iter().map(|(clear, _)| *clear))?;
+        let share = mean(cpus.iter().map(|(clear, all)| all / clear - 1.0))?;
+        (share > 0.0).then_some((work, share))
+    };
+    let mut points: Vec<_> = by_levels.into_values().filter_map(point).collect();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::runs;
+    use crate::experiment::Selection;
+    use crate::record::tests::record;
+
+    fn rule() -> OverheadRule {
+        OverheadRule {
+            factor: "connection".into(),
+            clear: "clear".into(),
+            share: 0.1,
+            runs: Selection::default(),
+            fitted: Selection::default(),
+        }
+    }
+
+    #[test]
+    fn a_run_is_paired_with_that_in_the_clear_of_its_round_and_transaction() {
+        let run = |name: &str, round, connection: &str, page: &str, cpu_ms| {
+            let levels = [("connection", connection), ("transaction", page)];
+            record(name, round, &levels, &[("cpu_ms_per_request", cpu_ms)])
+        };
+        let runs = runs(&[
+            run("a", 0, "clear", "small", 0.1),
+            run("b", 0, "tls", "small", 1.1),
+            run("c", 0, "clear", "large", 10.0),
+            run("d", 0, "tls", "large", 11.0),
+            run("e", 1, "tls", "small", 9.0),
+        ]);
+        let pairs = pairs(&rule(), &runs);
+        let cpus: Vec<_> = pairs.iter().filter_map(Pair::cpu).collect();
+        assert_eq!(cpus, [(0.1, 1.1), (10.0, 11.0)], "round 1 has none in the clear");
+        // A millisecond is ten times the work of the small page, and a tenth of that of the large.
+        let points = points(&pairs);
+        let near = |(a, b): (f64, f64), (c, d): (f64, f64)| (a - c).abs() + (b - d).abs() < 1e-9;
+        assert!(near(points[0], (0.1, 10.0)) && near(points[1], (10.0, 0.1)), "{points:?}");
+        assert!((added(&cpus).unwrap() - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_added_time_is_weighted_by_the_inverse_square_of_the_cpu_time() {
+        // (1·1 + 1/4·3) / (1 + 1/4) = 1.4
+        let cpus = [(0.0, 1.0), (-1.0, 2.0)];
+        assert!((added(&cpus).unwrap() - 1.4).abs() < 1e-9);
+        assert_eq!(added(&[]), None);
+    }
+}
