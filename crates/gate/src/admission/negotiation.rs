@@ -194,7 +194,7 @@ fn certificate_key(key: &dyn SigningKey, schemes: &[u16]) -> CertificateKey {
     // The public key is the modulus and 38 bytes around it.
     match key.public_key().map_or(usize::MAX, |public| public.len()) {
         ..=296 => CertificateKey::Rsa2048,
-        ..=424 => CertificateKey::Rsa3072,
+        297..=424 => CertificateKey::Rsa3072,
         _ => CertificateKey::Rsa4096,
     }
 }
