@@ -49,7 +49,7 @@ fn no_kind_of_handshake_is_preferred() {
         let shares = [0, 1, 2].map(|class| served(&tide, class));
         let all = shares.iter().copied();
         let (least, most) = (all.clone().fold(1.0, f64::min), all.fold(0.0, f64::max));
-        assert!(least / most > 0.8, "{load}x: {shares:?}");
+        assert!(least / most > 0.9, "{load}x: {shares:?}");
         let cheapest = outcome("post-quantum", "cheapest-first", load);
         assert!(served(&cheapest, 2) < 0.02, "{load}x: those with certificates get nothing");
         // It serves more customers, and carries no more work.
