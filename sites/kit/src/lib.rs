@@ -13,7 +13,7 @@
 //! | an interface for programs | [`api`]: JSON that is parsed with mistakes by field, idempotency keys |
 //! | customers | [`password::Hasher`], [`login_limit`]; [`session`] with its [`web::cookie`]; [`token`]s in forms; [`web::client`], [`web::origin`] |
 //! | server | [`server::Server`]: a runtime for each core, TLS, work beside the requests |
-//! | other services | [`client`] calls one, [`mod@queue`] does so until it is done; [`backoff`]; [`link`]s between tiers of one service |
+//! | other services | [`client`] calls one, [`attempts`] repeats a call within its time, [`breaker`] refuses calls of a service that fails; [`mod@queue`] works until it is done; [`backoff`]; [`link`]s between tiers of one service |
 //! | keys and files | [`private_file`], [`self_signed`], [`pem`], [`random`] |
 //! | the log | [`log_once!`], [`log_seldom!`], [`throttle`] |
 //!
@@ -75,7 +75,9 @@
 //! ```
 
 pub mod api;
+pub mod attempts;
 pub mod backoff;
+pub mod breaker;
 pub mod client;
 pub mod database;
 mod error;

@@ -13,7 +13,6 @@ use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::Full;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::time::{Instant, sleep};
 use zeroize::Zeroizing;
 
 use super::error::Error;
@@ -21,32 +20,12 @@ use super::request::{CaptureBody, Key, RefundBody};
 use crate::address;
 use crate::resource::{Form, Payment, is_reference};
 use tidegate_sitekit::api::{IDEMPOTENCY_KEY, REPLAYED};
-use tidegate_sitekit::backoff::Backoff;
+use tidegate_sitekit::attempts::{Attempts, Patience};
 use tidegate_sitekit::client::{Answered, Http};
 use tidegate_sitekit::problem::{ApiError, Failure};
 
 /// Most bytes of an answer: a payment with all its movements.
 const MOST_ANSWER: usize = 128 * 1024;
-
-/// How long a call may take.
-#[derive(Clone, Copy, Debug)]
-pub struct Patience {
-    /// Deadline of one attempt.
-    pub attempt: Duration,
-    /// Deadline of the call with all its attempts and pauses.
-    pub call: Duration,
-    /// Pauses between attempts.
-    pub backoff: Backoff,
-}
-
-impl Default for Patience {
-    /// 8 s for an attempt, 25 s in all: a customer waits for the call.
-    fn default() -> Self {
-        let backoff =
-            Backoff { first: Duration::from_millis(200), longest: Duration::from_secs(4) };
-        Self { attempt: Duration::from_secs(8), call: Duration::from_secs(25), backoff }
-    }
-}
 
 /// Calls one processor in the name of one merchant. Use a client of its own in each runtime:
 /// its connections belong to the runtime that uses it first.
@@ -181,12 +160,10 @@ impl Client {
         key: Option<&Key>,
         body: Bytes,
     ) -> Result<T, Error> {
-        let until = Instant::now() + self.patience.call;
+        let mut attempts = Attempts::begin(self.patience);
         let mut may_have_arrived = false;
-        let mut failed = 0;
         loop {
-            let left = until.saturating_duration_since(Instant::now());
-            let deadline = self.patience.attempt.min(left);
+            let deadline = attempts.deadline();
             let request = self.request(&method, path, key, body.clone())?;
             let (why, wait) = match self.http.send(request, MOST_ANSWER, deadline).await {
                 Ok(answer) => {
@@ -209,12 +186,9 @@ impl Client {
                     (error.text, None)
                 }
             };
-            failed += 1;
-            let pause = self.patience.backoff.pause(failed).max(wait.unwrap_or_default());
-            if Instant::now() + pause >= until {
+            if !attempts.again(wait).await {
                 return Err(Error::Unknown(why));
             }
-            sleep(pause).await;
         }
     }
 
@@ -293,7 +267,10 @@ mod tests {
             asked_to_wait(&HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static(value))]))
         };
         assert_eq!(asked("7"), Some(Duration::from_secs(7)));
-        assert!(asked("4294967295").is_some_and(|wait| Instant::now().checked_add(wait).is_some()));
+        assert!(
+            asked("4294967295")
+                .is_some_and(|wait| std::time::Instant::now().checked_add(wait).is_some())
+        );
         for value in ["18446744073709551615", "-1", "soon", ""] {
             assert_eq!(asked(value), None, "{value}");
         }

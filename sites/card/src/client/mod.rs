@@ -20,9 +20,10 @@ mod request;
 mod webhook;
 
 pub use crate::resource::Form;
-pub use connection::{Client, Patience};
+pub use connection::Client;
 pub use error::Error;
 pub use options::{CardOptions, return_url};
 pub use outbox::{Entry, Outcome, Step, perform, reference};
 pub use request::Key;
+pub use tidegate_sitekit::attempts::Patience;
 pub use webhook::{TOLERANCE, Verifier};
