@@ -15,7 +15,7 @@ const LAYERS: &[&[&str]] = &[
     &["hello", "host", "stats", "config", "report"],
     &["control", "plan", "trace"],
     &["sim", "gate", "load", "sitekit"],
-    &["auction", "card", "messages", "render"],
+    &["auction", "card", "messages", "partners", "render"],
     &["brokerage", "shop"],
     &["lab"],
     &["experiment"],

@@ -8,11 +8,25 @@
 //! inserts its entries itself, with state and attempts 0 and both times the present one, in
 //! milliseconds since 1970. It wants an index that ends with `state, next`, and one on `created`
 //! of those in state 0.
+//!
+//! [`Worker`] is the general form. A [`Task`] says only how an entry is done, and [`run`] brings
+//! it the entries: from the table itself, or through a [`Place`] where other processes can take
+//! them, such as NATS JetStream.
+
+mod health;
+mod nats;
+mod place;
+mod task;
+
+pub use health::{Health, Trouble};
+pub use nats::Nats;
+pub use place::Place;
+pub use task::{Settings, Task, run};
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-use tokio::task::{self, JoinSet};
+use tokio::task::{Id, JoinSet};
 use tokio::time::sleep;
 
 use crate::Result;
@@ -36,6 +50,10 @@ pub struct Queue {
     pub old: &'static str,
     #[doc(hidden)]
     pub give_up: &'static str,
+    #[doc(hidden)]
+    pub put_off: &'static str,
+    #[doc(hidden)]
+    pub waiting: &'static str,
 }
 
 /// The [`Queue`] in this table.
@@ -55,6 +73,16 @@ macro_rules! queue {
             ),
             old: concat!("SELECT id FROM ", $table, " WHERE state = 0 AND created < $1 LIMIT 1"),
             give_up: concat!("UPDATE ", $table, " SET state = 2 WHERE state = 0 AND created < $1"),
+            put_off: concat!(
+                "UPDATE ",
+                $table,
+                " SET next = $3 WHERE id = $1 AND state = 0 AND next = $2"
+            ),
+            waiting: concat!(
+                "SELECT COUNT(*), COALESCE(MIN(created), 0) FROM ",
+                $table,
+                " WHERE state = 0"
+            ),
         }
     };
 }
@@ -78,10 +106,10 @@ pub struct Entry<T> {
     /// Its number.
     pub id: i64,
     /// Failed attempts so far.
-    attempts: i64,
+    pub attempts: i64,
     /// When it was written, milliseconds since 1970.
-    created: i64,
-    /// When it was to be tried.
+    pub created: i64,
+    /// When it is to be tried: that of the claim.
     next: i64,
     /// What is to be done.
     pub content: T,
@@ -144,7 +172,7 @@ impl Queue {
         for entry in due {
             let values = [entry.id.into(), entry.next.into(), until.into()];
             if transaction.first::<i64>(self.claim, &values).await?.is_some() {
-                claimed.push(entry);
+                claimed.push(Entry { next: until, ..entry });
             }
         }
         transaction.commit().await?;
@@ -168,6 +196,24 @@ impl Queue {
         // It may have been given up meanwhile: then this changes nothing.
         database.run(self.end, &values).await?;
         Ok(state)
+    }
+
+    /// Lets nobody take an entry before `until`, unless somebody has taken it since it was
+    /// claimed.
+    ///
+    /// # Errors
+    /// An error of the database; then the entry is tried again when its claim is over.
+    async fn put_off<T>(&self, database: &Database, entry: &Entry<T>, until: i64) -> Result<()> {
+        database.run(self.put_off, &[entry.id, entry.next, until].map(Into::into)).await
+    }
+
+    /// How many entries are not done, and since when the oldest is waiting: milliseconds since
+    /// 1970, 0 where there is none.
+    ///
+    /// # Errors
+    /// An error of the database.
+    pub async fn waiting(&self, database: &Database) -> Result<(i64, i64)> {
+        Ok(database.first(self.waiting, &[]).await?.unwrap_or_default())
     }
 
     /// Gives up what was written before a time and is not done, whoever should do it.
@@ -205,7 +251,7 @@ pub trait Worker: Clone + Send + Sync + 'static {
 pub async fn work_off<W: Worker>(mut worker: W, at_once: usize) {
     let waits = worker.clone();
     let mut under_way = JoinSet::new();
-    let mut numbers: HashMap<task::Id, i64> = HashMap::new();
+    let mut numbers: HashMap<Id, i64> = HashMap::new();
     loop {
         // Before looking: what is written in between is not missed.
         let woken = waits.woken();
