@@ -3,8 +3,10 @@
 mod addresses;
 mod brokerage;
 mod card;
+mod certificates;
 mod error;
 mod messages;
+mod partners;
 mod serving;
 mod shop;
 
@@ -38,6 +40,8 @@ enum Site {
     Card(Box<card::Args>),
     /// Messages that are secured one by one, or by their connection
     Messages(messages::Args),
+    /// The partners of a business: validation of purchase orders, inventory, shipment
+    Partners(partners::Args),
     /// A shop: prices by postcode, baskets, orders that are paid by card
     Shop(Box<shop::Args>),
 }
@@ -89,6 +93,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         Site::Brokerage(args) => brokerage::run(*args),
         Site::Card(args) => card::run(*args),
         Site::Messages(args) => messages::run(args),
+        Site::Partners(args) => partners::run(args),
         Site::Shop(args) => shop::run(*args),
     }
 }

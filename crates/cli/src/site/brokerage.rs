@@ -9,8 +9,10 @@ mod one;
 
 pub use args::Args;
 
+use tidegate_brokerage::TIERS;
 use tidegate_brokerage::web::stub_call;
 
+use super::certificates::make_ca;
 use super::error::classify;
 use crate::exit::{Outcome, bad_input};
 
@@ -22,7 +24,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Done);
     }
     if let Some(folder) = &args.make_ca {
-        return files::make_ca(folder);
+        return make_ca(folder, &TIERS);
     }
     if let Some(file) = &args.make_key {
         return files::make_key(file, args.cipher);

@@ -1,21 +1,12 @@
-//! Certificates and keys of the links.
+//! Keys of the links.
 
 use std::path::Path;
 
-use tidegate_brokerage::TIERS;
-use tidegate_sitekit::link::{Cipher, KeyRing, authority};
+use tidegate_sitekit::link::{Cipher, KeyRing};
 
 use super::super::error::classify;
 use crate::exit::Outcome;
 use crate::stdout::print;
-
-/// Makes a CA and a certificate for each tier.
-pub fn make_ca(folder: &Path) -> anyhow::Result<Outcome> {
-    for file in authority::make(folder, &TIERS).map_err(classify)? {
-        print(format!("{}\n", file.display()))?;
-    }
-    Ok(Outcome::Done)
-}
 
 /// Makes a file with a new key, or adds one to a file.
 pub fn make_key(file: &Path, cipher: Cipher) -> anyhow::Result<Outcome> {
