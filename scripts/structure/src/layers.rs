@@ -16,7 +16,7 @@ const LAYERS: &[&[&str]] = &[
     &["control", "plan", "trace"],
     &["sim", "gate", "load", "sitekit"],
     &["auction", "card", "messages", "partners", "render"],
-    &["brokerage", "shop"],
+    &["b2b", "brokerage", "shop"],
     &["lab"],
     &["experiment"],
     &["study"],

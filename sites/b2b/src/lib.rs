@@ -1,0 +1,3 @@
+//! Services between businesses, derived from TPC-App.
+
+pub mod fulfil;
