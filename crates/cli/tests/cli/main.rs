@@ -9,6 +9,7 @@ mod forged;
 mod gate_signals;
 mod load;
 mod measured_costs;
+mod partners;
 mod peers;
 mod plan;
 mod render;
