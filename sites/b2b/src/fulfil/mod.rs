@@ -30,7 +30,7 @@ use tokio::sync::Notify;
 
 pub use options::FulfilOptions;
 use partner::Partner;
-pub use queues::{INDEXES, NUMBERED, TABLES, TEXT};
+pub use queues::{NUMBERED, TABLES, TEXT};
 pub use report::Report;
 use shipping::Shipping;
 pub use state::OrderState;
@@ -109,6 +109,11 @@ impl Fulfilment {
         let patient = Partner::new(partners, PATIENT)?;
         let quick = Partner::new(partners, QUICK)?;
         Ok(Self { database, shared, patient, quick })
+    }
+
+    /// The database of its core.
+    pub fn database(&self) -> &Database {
+        &self.database
     }
 
     /// Works the queues off until it is dropped. One core of a process does so; several processes
