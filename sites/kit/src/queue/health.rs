@@ -1,6 +1,11 @@
 //! How the place of a queue is, for the health page of a site.
 
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// How long a trouble is shown after it is over: a queue that is full takes some entries all the
+/// same.
+const SHOWN: Duration = Duration::from_secs(2);
 
 /// Why entries are not handed out. They wait in the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,15 +28,54 @@ impl Trouble {
 
 /// How a place is. The tasks of a site share it.
 #[derive(Debug, Default)]
-pub struct Health(Mutex<Option<Trouble>>);
+pub struct Health(Mutex<Option<Seen>>);
+
+/// A trouble that was seen.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    trouble: Trouble,
+    at: Instant,
+    over: bool,
+}
 
 impl Health {
-    /// The trouble, if there is one.
+    /// The trouble, if there is one or was one a moment ago.
     pub fn trouble(&self) -> Option<Trouble> {
-        *self.0.lock().expect("no panic under this lock")
+        self.trouble_at(Instant::now())
     }
 
-    pub(super) fn set(&self, trouble: Option<Trouble>) {
-        *self.0.lock().expect("no panic under this lock") = trouble;
+    fn trouble_at(&self, now: Instant) -> Option<Trouble> {
+        let seen = (*self.0.lock().expect("no panic under this lock"))?;
+        (!seen.over || now < seen.at + SHOWN).then_some(seen.trouble)
+    }
+
+    /// Something has failed.
+    pub(super) fn failed(&self, trouble: Trouble) {
+        let seen = Seen { trouble, at: Instant::now(), over: false };
+        *self.0.lock().expect("no panic under this lock") = Some(seen);
+    }
+
+    /// Something has succeeded.
+    pub(super) fn succeeded(&self) {
+        if let Some(seen) = &mut *self.0.lock().expect("no panic under this lock") {
+            seen.over = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trouble_is_shown_while_it_lasts_and_a_moment_longer() {
+        let health = Health::default();
+        health.succeeded();
+        assert_eq!(health.trouble(), None);
+        health.failed(Trouble::Full);
+        let later = Instant::now() + 2 * SHOWN;
+        assert_eq!(health.trouble_at(later), Some(Trouble::Full));
+        health.succeeded();
+        assert_eq!((health.trouble(), health.trouble_at(later)), (Some(Trouble::Full), None));
     }
 }

@@ -202,14 +202,17 @@ impl<T: Task> Worker for Relay<T> {
 
     async fn work(&self, entry: Self::Entry) {
         let published = self.nats.publish(T::NAME, &entry).await;
-        let (trouble, again) = match published {
-            Ok(()) => (None, REPUBLISHED),
+        let again = match published {
+            Ok(()) => {
+                self.health.succeeded();
+                REPUBLISHED
+            }
             Err((trouble, why)) => {
+                self.health.failed(trouble);
                 self.nats.log(trouble, &why);
-                (Some(trouble), PAUSE)
+                PAUSE
             }
         };
-        self.health.set(trouble);
         let until = now() + ms(again);
         let stored = T::QUEUE.put_off(self.task.database(), &entry, until).await;
         if let Err(error) = stored {
@@ -227,12 +230,12 @@ async fn receive<T: Task>(task: T, settings: Settings, nats: Nats, health: Arc<H
     loop {
         let ended = match nats.messages(T::NAME, settings).await {
             Ok(messages) => {
-                health.set(None);
+                health.succeeded();
                 work_on(&task, messages, settings).await
             }
             Err(why) => why,
         };
-        health.set(Some(Trouble::Gone));
+        health.failed(Trouble::Gone);
         nats.log(Trouble::Gone, &ended);
         sleep(PAUSE).await;
     }
