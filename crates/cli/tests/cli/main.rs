@@ -6,6 +6,7 @@ mod browser;
 mod card;
 mod common;
 mod forged;
+mod fulfil;
 mod gate_signals;
 mod load;
 mod measured_costs;
@@ -21,6 +22,9 @@ mod tca;
 mod terminal;
 mod tracing;
 
+#[allow(dead_code, reason = "the tests of queues use another part")]
+#[path = "../../../../sites/kit/tests/common/nats.rs"]
+mod nats;
 #[allow(dead_code, reason = "the sites' tests use another part")]
 #[path = "../../../../sites/kit/tests/common/postgres.rs"]
 mod postgres;

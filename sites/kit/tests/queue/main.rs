@@ -136,9 +136,9 @@ fn each_once(range: std::ops::Range<usize>) -> BTreeMap<String, u32> {
     texts(range).map(|text| (text, 1)).collect()
 }
 
-/// Fails twice at every third letter.
+/// Fails twice at every tenth letter.
 fn now_and_then(text: &str, attempts: i64) -> bool {
-    attempts >= 2 || text.len() % 3 != 0
+    attempts >= 2 || !text.ends_with('3')
 }
 
 #[tokio::test]
