@@ -134,17 +134,20 @@ fn order(address: &str, business: usize, reference: &str, quantity: i64) -> bool
     }
 }
 
-const PLACED: &str = "SELECT COUNT(*) FROM orders";
+/// Orders of this test: the population has others.
+const PLACED: &str = "SELECT COUNT(*) FROM orders WHERE reference LIKE 'order-%'";
 const ON_THEIR_WAY: &str = "SELECT (SELECT COUNT(*) FROM orders WHERE state < 3) +
      (SELECT COUNT(*) FROM stock_queue WHERE state = 0)";
 const GOODS: &str = "SELECT CAST((SELECT SUM(stock) FROM items) -
      (SELECT COALESCE(SUM(quantity), 0) FROM stock_queue WHERE state = 1) +
      (SELECT COALESCE(SUM(l.quantity), 0) FROM order_lines l JOIN orders o ON o.id = l.order_id
       WHERE o.state IN (2, 3)) AS BIGINT)";
-const SHIPPED_ORDERS: &str = "SELECT COUNT(*) FROM orders WHERE state = 3";
-const TRACKED: &str = "SELECT COUNT(DISTINCT tracking) FROM orders WHERE state = 3";
+const SHIPPED_ORDERS: &str =
+    "SELECT COUNT(*) FROM orders WHERE state = 3 AND reference LIKE 'order-%'";
+const TRACKED: &str = "SELECT COUNT(DISTINCT tracking) FROM orders
+     WHERE state = 3 AND reference LIKE 'order-%'";
 const SHIPPED_PIECES: &str = "SELECT CAST(SUM(l.quantity) AS BIGINT) FROM order_lines l
-     JOIN orders o ON o.id = l.order_id WHERE o.state = 3";
+     JOIN orders o ON o.id = l.order_id WHERE o.state = 3 AND o.reference LIKE 'order-%'";
 const DELIVERED: &str =
     "SELECT CAST(COALESCE(SUM(quantity), 0) AS BIGINT) FROM stock_queue WHERE state = 1";
 

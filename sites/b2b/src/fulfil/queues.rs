@@ -13,7 +13,7 @@ pub const STOCK: Queue = queue!("stock_queue");
 
 /// The tables, in an order in which they can be dropped.
 pub const TABLES: [&str; 2] = ["shipping_queue", "stock_queue"];
-/// What creates them, with their indexes. Of an item one order to the partner is open at a time.
+/// What creates them.
 pub const TEXT: &str = "
 CREATE TABLE shipping_queue (
     id {id}, order_id {int} NOT NULL, step {int} NOT NULL, state {int} NOT NULL,
@@ -23,6 +23,9 @@ CREATE TABLE stock_queue (
     id {id}, item {int} NOT NULL, quantity {int} NOT NULL CHECK (quantity > 0),
     state {int} NOT NULL, attempts {int} NOT NULL, next {int} NOT NULL, created {int} NOT NULL
 );
+";
+/// Their indexes. Of an item one order to the partner is open at a time.
+pub const INDEXES: &str = "
 CREATE INDEX shipping_queue_due ON shipping_queue (state, next);
 CREATE INDEX shipping_queue_order ON shipping_queue (order_id, state);
 CREATE INDEX shipping_queue_pending ON shipping_queue (created) WHERE state = 0;

@@ -13,7 +13,7 @@ use tidegate_sitekit::database::{Database, Location, tables};
 use tidegate_sitekit::queue::Task;
 use tidegate_sitekit::values;
 
-use super::queues::{TEXT, now};
+use super::queues::{INDEXES, TEXT, now};
 use super::shipping::Shipping;
 use super::stock::Stock;
 use super::{FulfilOptions, Fulfilment, OrderState, Shared};
@@ -39,7 +39,7 @@ impl World {
                  total {int} NOT NULL, tracking TEXT NOT NULL);
              CREATE TABLE order_lines (order_id {int} NOT NULL, item {int} NOT NULL,
                  quantity {int} NOT NULL);";
-        for text in [others, TEXT] {
+        for text in [others, TEXT, INDEXES] {
             tables::create(&mut connection, text).await.unwrap();
         }
         connection.close().await;
