@@ -107,7 +107,7 @@ impl Client {
         loop {
             let permit = match breaker.admit(Instant::now()) {
                 Ok(permit) => permit,
-                Err(wait) => return Err(not_called(C::ROLE, wait)),
+                Err(_) => return Err(not_called(C::ROLE)),
             };
             let called = timeout(attempts.deadline(), self.link.call(&path, body.clone())).await;
             let mut certain = false;
@@ -152,13 +152,12 @@ fn index(role: Role) -> usize {
     }
 }
 
-fn not_called(role: Role, wait: Duration) -> Error {
-    let again = match wait.is_zero() {
-        true => "one call is being tried".into(),
-        false => format!("the next one is tried in {:.1} s", wait.as_secs_f64()),
-    };
+/// The same text each time, so that a log has it once.
+fn not_called(role: Role) -> Error {
     let name = role.name();
-    Error::Unavailable(format!("partner for {name}: several calls in a row have failed; {again}"))
+    Error::Unavailable(format!(
+        "partner for {name}: several calls in a row have failed; it is called again after a pause"
+    ))
 }
 
 fn is_address(text: &str) -> bool {

@@ -71,6 +71,8 @@ impl Nats {
             .name(format!("tidegate {site}"))
             .retry_on_initial_connect()
             .reconnect_delay_callback(|_| PAUSE)
+            // By default each attempt to connect would be a line of the log.
+            .event_callback(|event| async move { tracing::debug!(%event, "NATS") })
             .tls_client_config(tls()?);
         let client: Client = options.connect(url.as_str()).await.map_err(|error| {
             Error::Operator(format!("--queue {place}: cannot be used: {error}"))
