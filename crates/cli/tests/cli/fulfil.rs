@@ -31,7 +31,14 @@ struct World {
     services: [Option<Running>; 2],
     nats: Option<Nats>,
     more: Vec<String>,
+    /// How the partners behave.
+    behaviour: &'static str,
 }
+
+/// Answers are lost: what was done is asked for again.
+const LOSSY: &str = "latency=0s..5ms,fail=0.05,lose=0.1";
+/// Nothing is answered.
+const HANGING: &str = "hang=1";
 
 impl World {
     fn start(folder: &Path, database: Option<String>, nats: Option<Nats>, more: &[&str]) -> Self {
@@ -45,6 +52,7 @@ impl World {
             services: [None, None],
             nats,
             more: more.iter().map(|flag| (*flag).to_owned()).collect(),
+            behaviour: LOSSY,
         };
         world.start_partners();
         (0..2).for_each(|which| world.start_service(which));
@@ -54,9 +62,8 @@ impl World {
     fn start_partners(&mut self) {
         let data = self.folder.join("partners").display().to_string();
         let fixed = ["site", "partners", "--data", &data, "--listen", &self.partners_address];
-        // Answers are lost: what was done is asked for again.
-        let behaviour = "latency=0s..5ms,fail=0.05,lose=0.1";
-        let roles = ["--validation", behaviour, "--inventory", behaviour, "--shipment", behaviour];
+        let it = self.behaviour;
+        let roles = ["--validation", it, "--inventory", it, "--shipment", it];
         self.partners =
             Some(Running::tidegate(&[&fixed[..], &roles, &["--log", "error"]].concat()));
     }
@@ -158,6 +165,8 @@ fn check(world: &World, goods: i64, confirmed: usize) {
         assert!(Instant::now() < deadline, "orders are not shipped: {:#}", world.health(0));
         std::thread::sleep(Duration::from_millis(100));
     }
+    let health = world.health(0);
+    assert_eq!((&health["shipping_waiting"], &health["stock_waiting"]), (&json!(0), &json!(0)));
     let [placed, now, shipped, tracked, pieces, delivered] =
         world.numbers([PLACED, GOODS, SHIPPED_ORDERS, TRACKED, SHIPPED_PIECES, DELIVERED]);
     assert_eq!((placed, shipped, tracked), (confirmed as i64, confirmed as i64, placed));
@@ -263,6 +272,29 @@ fn a_queue_that_is_gone_or_full_leaves_orders_waiting_and_the_health_page_says_s
     world.start_partners();
     check(&world, goods, references.len());
     wait_until("the page says that all is well", || trouble(&world).is_null());
+}
+
+#[test]
+fn partners_that_hang_leave_orders_received_until_they_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut world = World::start(folder.path(), None, None, &[]);
+    let [goods] = world.numbers([GOODS]);
+    let change = |world: &mut World, behaviour| {
+        world.behaviour = behaviour;
+        world.kill(2, Duration::ZERO);
+    };
+    change(&mut world, HANGING);
+    // They are confirmed, and of the partners the health page names the one that is not called.
+    let mut placed = 0;
+    let begun = Instant::now();
+    while world.health(0)["partners_failing"] != json!(["validation"]) {
+        assert!(begun.elapsed() < PATIENCE, "{:#}", world.health(0));
+        assert!(order(&world.addresses[0], 1, &format!("order-{placed}"), 5));
+        placed += 1;
+    }
+    assert_eq!(world.numbers([SHIPPED_ORDERS]), [0]);
+    change(&mut world, LOSSY);
+    check(&world, goods, placed);
 }
 
 #[test]

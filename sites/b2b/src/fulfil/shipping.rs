@@ -172,8 +172,11 @@ impl Fulfilment {
         let key = self.key("shipment", order);
         let own = Receipt { pieces, reference: key.clone() };
         let receipt = match partner.call(&Shipment { key, order, pieces }, own).await {
-            Ok(receipt) if is_key(&receipt.reference) => receipt,
-            Ok(_) => return Ok(false),
+            Ok(receipt) if receipt.pieces == pieces && is_key(&receipt.reference) => receipt,
+            Ok(receipt) => {
+                tracing::error!(order, pieces, receipt.pieces, "a receipt is not of the shipment");
+                return Ok(false);
+            }
             Err(error) => {
                 self.log(&error);
                 return Ok(false);

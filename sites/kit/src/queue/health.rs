@@ -3,9 +3,9 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// How long a trouble is shown after it is over: a queue that is full takes some entries all the
-/// same.
-const SHOWN: Duration = Duration::from_secs(2);
+/// How long a trouble is shown after something has succeeded: a queue that is full takes some
+/// entries all the same, and one that is gone is noticed every 4 s.
+const SHOWN: Duration = Duration::from_secs(5);
 
 /// Why entries are not handed out. They wait in the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -199,7 +199,12 @@ impl<T: Task> Worker for Relay<T> {
     }
 
     async fn due(&mut self, free: usize) -> Vec<Self::Entry> {
-        claim_due(&self.task, free, ms(CLAIMED)).await
+        let due = claim_due(&self.task, free, ms(CLAIMED)).await;
+        if due.is_empty() && free > 0 {
+            // Nothing waits to be published, whoever has done it.
+            self.health.succeeded();
+        }
+        due
     }
 
     async fn work(&self, entry: Self::Entry) {
