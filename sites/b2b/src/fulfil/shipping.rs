@@ -39,7 +39,7 @@ impl Task for Shipping {
     const NAME: &'static str = "shipping";
     const QUEUE: Queue = SHIPPING;
     const DUE: &'static str = "SELECT id, attempts, created, next, order_id, step
-         FROM shipping_queue WHERE state = 0 AND next <= $1 ORDER BY next LIMIT $2";
+         FROM shipping_queue WHERE state = 0 AND next <= $1 ORDER BY next, id LIMIT $2";
     const ENTRY: &'static str = "SELECT id, attempts, created, next, order_id, step
          FROM shipping_queue WHERE state = 0 AND id = $1";
 

@@ -27,7 +27,7 @@ impl Task for Stock {
     const NAME: &'static str = "stock";
     const QUEUE: Queue = STOCK;
     const DUE: &'static str = "SELECT id, attempts, created, next, item, quantity
-         FROM stock_queue WHERE state = 0 AND next <= $1 ORDER BY next LIMIT $2";
+         FROM stock_queue WHERE state = 0 AND next <= $1 ORDER BY next, id LIMIT $2";
     const ENTRY: &'static str = "SELECT id, attempts, created, next, item, quantity
          FROM stock_queue WHERE state = 0 AND id = $1";
 
