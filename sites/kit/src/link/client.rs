@@ -18,11 +18,12 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use super::error::{Error, Kind, Span, cause, tls_error, tls_words};
+use super::error::{Error, Kind, Span, tls_error, tls_words};
 use super::pool::{Open, Pool};
 use super::sealed::MEDIA_TYPE;
 use super::server::{JSON, Reply};
 use super::side::{ClientSide, Transport};
+use crate::error::causes;
 use crate::when;
 
 /// Most calls under way from one core; further ones wait within their deadline.
@@ -224,7 +225,7 @@ impl Inner {
                     begin(stream).await
                 }
             };
-            let sender = sender.map_err(|error| unreachable(cause(&error)))?;
+            let sender = sender.map_err(|error| unreachable(causes(&error)))?;
             Ok(Open { sender, to })
         };
         timeout(limit, connecting).await.unwrap_or_else(|_| {
@@ -274,7 +275,7 @@ impl Inner {
             _ => self.error(
                 index,
                 Kind::NoAnswer,
-                format!("the connection broke before the answer: {}", cause(&error)),
+                format!("the connection broke before the answer: {}", causes(&error)),
             ),
         };
         // An idle connection that was closed meanwhile is told here.
@@ -343,7 +344,7 @@ async fn begin(
     let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     tokio::spawn(async move {
         if let Err(error) = connection.await {
-            tracing::debug!(error = %cause(&error), "a connection to the next tier ended early");
+            tracing::debug!(error = %causes(&error), "a connection to the next tier ended early");
         }
     });
     Ok(sender)

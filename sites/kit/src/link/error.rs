@@ -39,20 +39,6 @@ impl Kind {
     }
 }
 
-/// The cause of a broken connection, from an error that wraps it.
-pub(super) fn cause(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(inner) = source {
-        let inner_text = inner.to_string();
-        if !text.contains(&inner_text) {
-            text = format!("{text}: {inner_text}");
-        }
-        source = inner.source();
-    }
-    text
-}
-
 /// The TLS error below another error, if there is one.
 pub(super) fn tls_error<'e>(
     error: &'e (dyn std::error::Error + 'static),

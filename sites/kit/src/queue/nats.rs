@@ -7,13 +7,14 @@
 //! with the server's disk is published again after [`REPUBLISHED`]. A queue that is full or gone
 //! leaves the entries where they are.
 
+use std::error::Error as _;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::{AckPolicy, pull};
-use async_nats::jetstream::context::{ContextBuilder, PublishErrorKind};
+use async_nats::jetstream::context::{ContextBuilder, PublishError, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{self, DiscardPolicy, RetentionPolicy};
 use async_nats::jetstream::{AckKind, Context, ErrorCode, Message};
@@ -26,6 +27,7 @@ use url::Url;
 
 use super::task::{claim_due, now, perform};
 use super::{Entry, Health, Settings, Task, Trouble, Worker, work_off};
+use crate::error::causes;
 use crate::when::ms;
 use crate::{Error, Result, log_once};
 
@@ -124,45 +126,35 @@ impl Nats {
 
     /// Publishes an entry of a task. Whether the same was published before makes no difference.
     async fn publish<T>(&self, task: &str, entry: &Entry<T>) -> Result<(), (Trouble, String)> {
+        match self.try_publish(task, entry).await {
+            Err(error) if error.kind() == PublishErrorKind::StreamNotFound => {
+                // It has lost its data, or this is the first entry.
+                self.stream().await.map_err(|why| (Trouble::Gone, why))?;
+                self.try_publish(task, entry).await
+            }
+            published => published,
+        }
+        .map_err(|error| {
+            let refused = error
+                .source()
+                .and_then(|source| source.downcast_ref::<async_nats::jetstream::Error>())
+                .is_some_and(|error| error.error_code() == ErrorCode::STREAM_STORE_FAILED);
+            (if refused { Trouble::Full } else { Trouble::Gone }, causes(&error))
+        })
+    }
+
+    async fn try_publish<T>(&self, task: &str, entry: &Entry<T>) -> Result<(), PublishError> {
         let message = PublishMessage::build()
             // An entry that has failed is to come again.
             .message_id(format!("{task}-{}-{}", entry.id, entry.attempts))
             .payload(entry.id.to_string().into());
-        let gone = |error: &dyn std::fmt::Display| (Trouble::Gone, error.to_string());
-        let sent = self.context.send_publish(self.subject(task), message).await;
-        let error = match sent.map_err(|error| gone(&error))?.await {
-            Ok(_) => return Ok(()),
-            Err(error) => error,
-        };
-        if error.kind() == PublishErrorKind::StreamNotFound {
-            // It has lost its data, or this is the first entry.
-            self.stream().await.map_err(|error| gone(&error))?;
-        }
-        let refused = std::error::Error::source(&error)
-            .and_then(|source| source.downcast_ref::<async_nats::jetstream::Error>())
-            .is_some_and(|error| error.error_code() == ErrorCode::STREAM_STORE_FAILED);
-        let trouble = if refused { Trouble::Full } else { Trouble::Gone };
-        Err((trouble, words(&error)))
+        self.context.send_publish(self.subject(task), message).await?.await.map(drop)
     }
 
     fn log(&self, trouble: Trouble, why: &str) {
         let cause = format!("queue {} is {}: {why}", self.place, trouble.name());
         log_once!(warn by &cause, cause, "entries wait in the database");
     }
-}
-
-/// An error with its causes.
-fn words(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(inner) = source {
-        let inner_text = inner.to_string();
-        if !text.contains(&inner_text) {
-            text = format!("{text}: {inner_text}");
-        }
-        source = inner.source();
-    }
-    text
 }
 
 /// TLS with the certificates of the system, where the URL is `tls://`.
@@ -261,7 +253,7 @@ async fn work_on<T: Task>(task: &T, messages: pull::Stream, settings: Settings) 
                     let task = task.clone();
                     under_way.spawn(async move { take(&task, &message, settings).await });
                 }
-                Some(Err(error)) => break words(&error),
+                Some(Err(error)) => break causes(&error),
                 None => break "its messages have ended".into(),
             },
             Some(_) = under_way.join_next() => {}
