@@ -20,6 +20,7 @@ use async_nats::jetstream::stream::{self, DiscardPolicy, RetentionPolicy};
 use async_nats::jetstream::{AckKind, Context, ErrorCode, Message};
 use async_nats::{Client, ConnectOptions};
 use futures_util::Stream as _;
+use percent_encoding::percent_decode_str;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -45,6 +46,8 @@ const DEADLINE: Duration = Duration::from_secs(3);
 const HEARTBEAT: Duration = Duration::from_secs(2);
 /// Pause before the server is tried again.
 const PAUSE: Duration = Duration::from_millis(500);
+/// Pauses between attempts to connect grow to so many of these.
+const SLOWEST: usize = 8;
 /// How often an entry is claimed that changes at the same moment.
 const CLAIMS: u32 = 3;
 /// Most digits of an entry's number.
@@ -69,13 +72,18 @@ impl Nats {
     /// The URL cannot be used: an error for the operator. That the server is gone is none.
     pub async fn connect(url: &Url, site: &str, id: &str, most: i64) -> Result<Self> {
         let place = super::Place::Nats(url.clone()).to_string();
-        let options = ConnectOptions::new()
+        let mut options = ConnectOptions::new()
             .name(format!("tidegate {site}"))
             .retry_on_initial_connect()
-            .reconnect_delay_callback(|_| PAUSE)
+            .reconnect_delay_callback(|attempts| PAUSE * attempts.clamp(1, SLOWEST) as u32)
             // By default each attempt to connect would be a line of the log.
             .event_callback(|event| async move { tracing::debug!(%event, "NATS") })
             .tls_client_config(tls()?);
+        if let Some(password) = url.password() {
+            options = options.user_and_password(decoded(url.username()), decoded(password));
+        } else if !url.username().is_empty() {
+            options = options.token(decoded(url.username()));
+        }
         let client: Client = options.connect(url.as_str()).await.map_err(|error| {
             Error::Operator(format!("--queue {place}: cannot be used: {error}"))
         })?;
@@ -155,6 +163,11 @@ impl Nats {
         let cause = format!("queue {} is {}: {why}", self.place, trouble.name());
         log_once!(warn by &cause, cause, "entries wait in the database");
     }
+}
+
+/// A part of a URL without its escapes.
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 /// TLS with the certificates of the system, where the URL is `tls://`.

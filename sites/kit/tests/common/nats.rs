@@ -11,6 +11,7 @@ const START: Duration = Duration::from_secs(60);
 /// The server; it is killed when this is dropped.
 pub struct Nats {
     program: PathBuf,
+    more: &'static [&'static str],
     folder: tempfile::TempDir,
     port: u16,
     child: Option<Child>,
@@ -20,9 +21,14 @@ impl Nats {
     /// A server that runs; none, with a word on why the test is skipped, where there is no
     /// program.
     pub fn start() -> Option<Self> {
+        Self::start_with(&[])
+    }
+
+    /// The same with more arguments.
+    pub fn start_with(more: &'static [&'static str]) -> Option<Self> {
         let program = program()?;
         let folder = tempfile::tempdir().expect("a folder");
-        let mut nats = Self { program, folder, port: 0, child: None };
+        let mut nats = Self { program, more, folder, port: 0, child: None };
         nats.run();
         Some(nats)
     }
@@ -52,6 +58,7 @@ impl Nats {
         let port = if self.port == 0 { "-1".to_owned() } else { self.port.to_string() };
         let child = Command::new(&self.program)
             .args(["--jetstream", "--addr", "127.0.0.1", "--port", &port])
+            .args(self.more)
             .arg("--store_dir")
             .arg(self.folder.path().join("store"))
             .arg("--ports_file_dir")

@@ -167,6 +167,18 @@ async fn nats_hands_out_each_entry_until_it_is_done() {
 }
 
 #[tokio::test]
+async fn user_and_password_of_the_url_are_shown_to_the_server() {
+    let Some(server) = Server::start_with(&["--user", "ann", "--pass", "a/b+c"]) else { return };
+    let letters = Letters::new(|_, _| true).await;
+    letters.write(texts(0..3)).await;
+    let url = server.url().replace("nats://", "nats://ann:a%2Fb+c@");
+    let (work, _) = letters.work(Some(&url), 1000).await;
+    letters.until_all_are_done().await;
+    work.abort();
+    assert_eq!(letters.times_done(), each_once(0..3));
+}
+
+#[tokio::test]
 async fn two_workers_share_what_nats_hands_out() {
     let Some(server) = Server::start() else { return };
     let letters = Letters::new(|_, _| true).await;
