@@ -1,6 +1,7 @@
 //! `tidegate site`: run a reference site.
 
 mod addresses;
+mod b2b;
 mod brokerage;
 mod card;
 mod certificates;
@@ -34,6 +35,8 @@ pub struct Args {
 enum Site {
     /// RUBiS: an auction house with users, bids, purchases and comments
     Auction(AuctionArgs),
+    /// Services between businesses, as JSON and SOAP, derived from TPC-App
+    B2b(Box<b2b::Args>),
     /// A brokerage of three tiers, whose links can each be secured
     Brokerage(Box<brokerage::Args>),
     /// A card processor with test cards: payments, captures, refunds, webhooks, a card form
@@ -90,6 +93,7 @@ struct AuctionArgs {
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     match args.site {
         Site::Auction(args) => auction(args),
+        Site::B2b(args) => b2b::run(*args),
         Site::Brokerage(args) => brokerage::run(*args),
         Site::Card(args) => card::run(*args),
         Site::Messages(args) => messages::run(args),

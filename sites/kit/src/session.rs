@@ -42,7 +42,7 @@ impl SessionToken {
 
     /// The key of the session.
     pub fn key(&self) -> SessionKey {
-        SessionKey(URL_SAFE_NO_PAD.encode(digest(&SHA256, self.0.as_bytes())))
+        SessionKey::of_text(&self.0)
     }
 
     /// What a form of this session carries, so that no other site can send it: an HMAC
@@ -62,6 +62,11 @@ impl SessionToken {
 }
 
 impl SessionKey {
+    /// The key of a token that need not be random: of one that a population has.
+    pub fn of_text(token: &str) -> Self {
+        Self(URL_SAFE_NO_PAD.encode(digest(&SHA256, token.as_bytes())))
+    }
+
     /// As text.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -23,7 +23,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::heads::{Heads, Watched};
 use super::unfinished::Unfinished;
-use super::{Local, Peer, Peers, network};
+use super::{Local, Peer, PeerCertificate, Peers, network};
 use crate::throttle::Causes;
 
 /// Most connections open at once on one core. Each takes about 10 KiB.
@@ -105,10 +105,11 @@ pub(super) async fn accept(
                     tokio::spawn(Traced::new(line, async move {
                         let _permit = permit;
                         match &served.tls {
-                            None => serve(stream, ends, &served, stopped).await,
+                            None => serve(stream, (ends, None), &served, stopped).await,
                             Some(tls) => {
                                 if let Some(stream) = handshake(tls, stream, ends, &served).await {
-                                    serve(stream, ends, &served, stopped).await;
+                                    let certificate = certificate(&stream);
+                                    serve(stream, (ends, certificate), &served, stopped).await;
                                 }
                             }
                         }
@@ -190,9 +191,17 @@ async fn overdue(heads: &Heads) {
     }
 }
 
+/// The certificate that the client has shown.
+fn certificate(
+    stream: &tokio_rustls::server::TlsStream<tokio::net::TcpStream>,
+) -> Option<PeerCertificate> {
+    let chain = stream.get_ref().1.peer_certificates()?;
+    chain.first().map(|leaf| PeerCertificate(leaf.clone().into_owned()))
+}
+
 async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin,
-    ends: Ends,
+    (ends, certificate): (Ends, Option<PeerCertificate>),
     served: &Served,
     mut stopped: watch::Receiver<bool>,
 ) {
@@ -207,6 +216,9 @@ async fn serve(
         heads.complete();
         request.extensions_mut().insert(Peer(ends.peer.ip()));
         request.extensions_mut().insert(Local(ends.local));
+        if let Some(certificate) = &certificate {
+            request.extensions_mut().insert(certificate.clone());
+        }
         let _ = tidegate_trace::request(|| {
             let values = request.headers().get_all(FIELD).iter();
             Context::received(values.map(HeaderValue::as_bytes))
