@@ -149,8 +149,8 @@ impl Source {
 
 fn classify(error: tidegate_gate::Error) -> anyhow::Error {
     use tidegate_gate::Error::{
-        Admin, Certificate, Core, Failed, Listen, ProxiesToItself, Roots, SelfSigned, System,
-        TicketKeys, Trace,
+        AccessLog, Admin, Certificate, Core, Failed, Listen, ProxiesToItself, Roots, SelfSigned,
+        System, TicketKeys, Trace,
     };
     match error {
         Listen { .. }
@@ -159,6 +159,7 @@ fn classify(error: tidegate_gate::Error) -> anyhow::Error {
         | Certificate(_)
         | Roots(_)
         | TicketKeys(_)
+        | AccessLog(_)
         | Trace(_)
         | ProxiesToItself { .. } => bad_input(error),
         SelfSigned(_) | System { .. } | Failed { .. } => error.into(),

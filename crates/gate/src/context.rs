@@ -1,13 +1,17 @@
 //! What the connections of one core share: counters, limits, the stage of shutdown.
 
+use crate::access_log::Sink;
 use crate::config::{Config, Limits};
 use crate::open_files::connections_within;
 use crate::places::{Places, PrefixLengths};
 use crate::shared::Shared;
 use crate::shutdown::Shutdown;
 use crate::telemetry::counters::{Count, Counters};
+use crate::telemetry::labels::{Class, End};
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The context of one core.
 pub struct CoreContext {
@@ -19,6 +23,8 @@ pub struct CoreContext {
     pub config: Arc<Config>,
     /// This core's counters.
     pub counters: Arc<Counters>,
+    /// Where this core logs to, if it does.
+    pub access_log: Option<Rc<Sink>>,
     /// The stage of the gate's closing.
     pub shutdown: Rc<Shutdown>,
     /// The places for open connections: this core's share of the limit.
@@ -32,7 +38,8 @@ impl CoreContext {
         let (most, lengths) = places_of(&shared, &config.limits);
         let places = Places::new(most, lengths, counters.clone());
         let shutdown = Rc::default();
-        Rc::new(Self { shared, core: index, config, counters, shutdown, places })
+        let access_log = Sink::new(&shared.access_log, index, &counters, &config.access_log);
+        Rc::new(Self { shared, core: index, config, counters, access_log, shutdown, places })
     }
 
     /// The context for connections that begin from now on, with another configuration.
@@ -41,6 +48,12 @@ impl CoreContext {
         let (most, lengths) = places_of(&self.shared, &config.limits);
         self.places.set_limits(most, lengths);
         Rc::new(Self {
+            access_log: Sink::new(
+                &self.shared.access_log,
+                self.core,
+                &self.counters,
+                &config.access_log,
+            ),
             shared: self.shared.clone(),
             core: self.core,
             config,
@@ -53,6 +66,13 @@ impl CoreContext {
     /// This core's share of a limit for the whole gate.
     pub fn share_of(&self, limit: usize) -> usize {
         share(&self.shared, limit)
+    }
+
+    /// Logs a connection that is not admitted, after it waited in the queue if it did.
+    pub fn log_refusal(&self, peer: SocketAddr, class: Class, end: End, waited: Option<Duration>) {
+        if let Some(log) = &self.access_log {
+            log.refused(peer.ip(), class, end, waited);
+        }
     }
 
     /// Adds one to a gauge of the core until the guard is dropped.

@@ -36,6 +36,9 @@ pub enum Error {
     /// The operator's: the trace cannot be written.
     #[error(transparent)]
     Trace(#[from] tidegate_trace::StartError),
+    /// The operator's: the access log cannot be written.
+    #[error("{0}")]
+    AccessLog(String),
     /// The operator's: the file of the ticket keys cannot be used.
     #[error("{0}")]
     TicketKeys(crate::config::Mistake),

@@ -72,6 +72,7 @@ impl Gate {
         let mut shared = Shared::new(config, addresses, processors.clone());
         shared.tracing = tracing.as_ref().map(Tracing::handle);
         let shared = Arc::new(shared);
+        shared.access_log.open(&shared.config().access_log).map_err(Error::AccessLog)?;
         let (drain, drained) = watch::channel(None);
         let (stop, stopped) = watch::channel(false);
         let (supervisor, reports) = Supervisor::new(fault);
@@ -101,6 +102,15 @@ impl Gate {
             gate.threads.push(spawn_core(processor, supervisor.clone(), work)?);
             gate.serving += 1;
         }
+        let (watch, log) = (supervisor.clone(), shared.access_log.clone());
+        let work = move || {
+            watch.run(Component::AccessLog, || {
+                log.run(|| watch.check_fault(Component::AccessLog));
+                Ok(())
+            });
+        };
+        // Nobody waits for this one either: the disk may hang.
+        spawn("access-log", work)?;
         let control = ControlLoop { shared, sessions };
         let generations = gate.reloader.subscribe();
         let (watch, until) = (supervisor.clone(), stopped.clone());
@@ -161,6 +171,10 @@ impl Gate {
         let reloaded = self.reloader.reload(|_| read());
         if reloaded {
             self.keys.reopen();
+        }
+        // Also where the configuration has mistakes: the file may have been moved away.
+        if let Err(error) = self.shared.access_log.open(&self.config().access_log) {
+            tracing::error!("{error}; lines go where they went before");
         }
         reloaded
     }
@@ -226,6 +240,7 @@ impl Drop for Gate {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
+        self.shared.access_log.finish();
         if let Some(tracing) = self.tracing.take() {
             tracing::info!("{}", tracing.finish());
         }

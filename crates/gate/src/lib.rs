@@ -11,12 +11,13 @@
 //!
 //! Imports point one way: [`Gate`], `control_loop` and `listen` are on top, then `http`,
 //! `upstream`, `static_tier`, `connection`, [`tls`], `admission`, the context of a core, `places`,
-//! [`telemetry`], `framing` and [`config`].
+//! `access_log`, [`telemetry`], `framing` and [`config`].
 
 pub mod config;
 pub mod telemetry;
 pub mod tls;
 
+mod access_log;
 mod admission;
 mod alerts;
 mod connection;

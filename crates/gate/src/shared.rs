@@ -1,5 +1,6 @@
 //! The state that the cores and the control loop of a gate share.
 
+use crate::access_log::AccessLog;
 use crate::admission::turns::Turns;
 use crate::config::Config;
 use crate::reload::ReloadCounts;
@@ -28,6 +29,8 @@ pub struct Shared {
     pub upstreams: Upstreams,
     /// Records what connections do, if the configuration says so.
     pub tracing: Option<tidegate_trace::Handle>,
+    /// The access log.
+    pub access_log: Arc<AccessLog>,
     /// How often the configuration was reloaded.
     pub reloads: ReloadCounts,
     /// The turns of prefixes in the admission queues.
@@ -69,6 +72,7 @@ impl Shared {
             cores: processors.iter().map(|_| Arc::default()).collect(),
             turns: Arc::new(Turns::new(processors.len())),
             upstreams: Upstreams::new(&config, processors.len()),
+            access_log: Arc::new(AccessLog::new(processors.len())),
             processors,
             config: ArcSwap::from_pointee(config),
             addresses,

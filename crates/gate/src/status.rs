@@ -81,6 +81,11 @@ pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>)
         malformed_requests: totals.malformed_requests.named().collect(),
         malformed_responses: totals.malformed_responses.named().collect(),
         upstream_retries: totals.upstream_retries,
+        access_log_lines: {
+            let failed = shared.access_log.lost();
+            let written = totals.log_lines.saturating_sub(failed);
+            vec![("written", written), ("dropped", totals.log_dropped), ("failed", failed)]
+        },
         cpu_seconds: cpu_clock::of_this_process().as_secs_f64(),
         work_cpu_seconds: totals.cpu_ns.named().map(|(work, ns)| (work, seconds(ns))).collect(),
         control: Some(shared.controller().status(now)),

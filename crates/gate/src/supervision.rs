@@ -27,11 +27,13 @@ pub enum Component {
     Admin,
     /// The upkeep of ticket keys and certificates.
     FileUpkeep,
+    /// The thread that writes the access log.
+    AccessLog,
 }
 
 impl Component {
     /// Every part.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Core,
         Self::AcceptLoop,
         Self::Dispatcher,
@@ -39,6 +41,7 @@ impl Component {
         Self::ControlLoop,
         Self::Admin,
         Self::FileUpkeep,
+        Self::AccessLog,
     ];
 
     /// Its name in messages.
@@ -51,6 +54,7 @@ impl Component {
             Self::ControlLoop => "the control loop",
             Self::Admin => "the admin pages",
             Self::FileUpkeep => "the upkeep of files",
+            Self::AccessLog => "the access log",
         }
     }
 
@@ -112,6 +116,14 @@ impl Supervisor {
     /// Reports. The gate may be gone.
     pub fn report(&self, report: Report) {
         let _ = self.reports.send(report);
+    }
+
+    /// Panics if the injected fault of this part has struck: for a part that is no task.
+    pub fn check_fault(&self, part: Component) {
+        let fault = self.fault.as_ref().filter(|fault| fault.part == part);
+        if fault.is_some_and(|fault| *fault.strikes.borrow()) {
+            panic!("injected fault");
+        }
     }
 
     /// Runs a part, and has it panic if the injected fault says so.

@@ -9,6 +9,7 @@ use crate::admission::tickets::SessionId;
 use crate::config::Admission;
 use crate::limits::SESSIONS;
 use arc_swap::ArcSwap;
+use aws_lc_rs::digest::{SHA256, digest};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -327,6 +328,13 @@ pub struct SessionConnection {
 }
 
 impl SessionConnection {
+    /// The session's number for logs: the same on all its connections, and at every gate that
+    /// opens its tickets. Its identifier does not follow from it.
+    pub fn number(&self) -> u64 {
+        let digest = digest(&SHA256, &self.id);
+        digest.as_ref().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+    }
+
     /// The connection closed.
     pub fn close(mut self, by: ClosedBy, now: Duration) {
         self.over = true;

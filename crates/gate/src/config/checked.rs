@@ -1,6 +1,8 @@
 //! The configuration of a gate: every value is in its range, every file was read.
 
-use super::fields::{Admin, Admission, Limits, Listen, Log, StaticTier, Tls, Trace, Upstream};
+use super::fields::{
+    AccessLog, Admin, Admission, Limits, Listen, Log, StaticTier, Tls, Trace, Upstream,
+};
 use super::files::Files;
 use super::identity::Identity;
 use super::routes::Route;
@@ -29,6 +31,8 @@ pub struct Config {
     pub admin: Admin,
     /// What is logged.
     pub log: Log,
+    /// What is logged of exchanges.
+    pub access_log: AccessLog,
     /// What is recorded of connections.
     pub trace: Trace,
     /// What was read from the files that keys name.

@@ -125,6 +125,14 @@ words! {
         Upstream = "upstream",
     }
 
+    /// Form of the access log's lines.
+    pub enum AccessFormat {
+        /// One JSON object per line.
+        Json = "json",
+        /// The combined format of Apache and nginx.
+        Combined = "combined",
+    }
+
     /// Form of log lines.
     pub enum LogFormat {
         /// For people.

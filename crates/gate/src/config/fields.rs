@@ -4,11 +4,12 @@
 
 use super::certificates::{CertificateFiles, CertificateTables};
 use super::choices::{
-    ClientAuth, Cores, Forwarded, Host, LogFormat, MinimumVersion, Policy, Processes, Refusal,
+    AccessFormat, ClientAuth, Cores, Forwarded, Host, LogFormat, MinimumVersion, Policy, Processes,
+    Refusal,
 };
 use super::origin::{Origin, Url};
 use super::rules::{
-    CoreList, FieldName, Filter, GroupPath, MediaTypes, Names, Preference, ProcessList,
+    CoreList, FieldName, Filter, GroupPath, LogFile, MediaTypes, Names, Preference, ProcessList,
 };
 use http::HeaderName;
 use std::net::SocketAddr;
@@ -317,6 +318,24 @@ keys! {
         /// `text` for people, `json` for log collectors.
         format: LogFormat = Is("text"), Choice(LogFormat::ALL),
             because "most logs are first read by a person";
+    }
+
+    /// The access log: a line for each request, and for each new session that is not admitted;
+    /// see [operations](operations.md#the-access-log).
+    pub struct AccessLog = "access_log" {
+        /// File that lines are appended to, opened again at SIGHUP, or `-` for the standard output.
+        /// Without it nothing is logged.
+        file: Option<PathBuf> = Unset, LogFile,
+            because "it says who asked for what, so it is the operator's decision";
+        /// `json`, an object on each line, or `combined`, as Apache and nginx write it.
+        format: AccessFormat = Is("json"), Choice(AccessFormat::ALL),
+            because "the combined format has no place for phases, verdict and identifiers";
+        /// Whether the queries of paths and of `Referer` are logged.
+        queries: bool = Is("false"), Boolean,
+            because "queries carry search terms, tokens and passwords";
+        /// Most memory for lines that wait to be written; what has no room is dropped and counted.
+        buffer_bytes: usize = Is("8MiB"), Bytes("128KiB", "1GiB"),
+            because "a disk that hangs for a second loses nothing at 10,000 requests per second";
     }
 
     /// A record of what every connection and request was doing at each time, for

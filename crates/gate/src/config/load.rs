@@ -3,7 +3,7 @@
 
 use super::checked::Config;
 use super::fields::{
-    Admin, Admission, Limits, Listen, Log, StaticTier, Tls, Trace, Upstream, tables,
+    AccessLog, Admin, Admission, Limits, Listen, Log, StaticTier, Tls, Trace, Upstream, tables,
 };
 use super::files::Files;
 use super::flags::Flags;
@@ -70,6 +70,7 @@ fn read(file: Option<(&str, &str)>, flags: &Flags) -> Result<Config, Mistakes> {
             limits: table::<Limits>(root),
             admin: table::<Admin>(root),
             log: table::<Log>(root),
+            access_log: table::<AccessLog>(root),
             trace: table::<Trace>(root),
             files: Files::default(),
             source: file.map_or(COMMAND_LINE, |(name, _)| name).to_owned(),

@@ -24,9 +24,12 @@ mod together;
 pub use certificates::CertificateFiles;
 pub use checked::Config;
 pub use choices::{
-    ClientAuth, Cores, Forwarded, Host, LogFormat, MinimumVersion, Policy, Processes, Refusal,
+    AccessFormat, ClientAuth, Cores, Forwarded, Host, LogFormat, MinimumVersion, Policy, Processes,
+    Refusal,
 };
-pub use fields::{Admin, Admission, Limits, Listen, Log, StaticTier, Tls, Trace, Upstream, tables};
+pub use fields::{
+    AccessLog, Admin, Admission, Limits, Listen, Log, StaticTier, Tls, Trace, Upstream, tables,
+};
 pub use files::{Files, mistake_of_file};
 pub use flags::Flags;
 pub use identity::Identity;

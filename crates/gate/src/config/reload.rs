@@ -36,6 +36,7 @@ impl Config {
             .chain(of(&self.limits, &other.limits))
             .chain(of(&self.admin, &other.admin))
             .chain(of(&self.log, &other.log))
+            .chain(of(&self.access_log, &other.access_log))
             .chain(of(&self.trace, &other.trace))
             .collect()
     }

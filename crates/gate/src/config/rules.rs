@@ -5,7 +5,7 @@ use super::choices::{Cores, Processes};
 use crate::path::PathPrefix;
 use http::{HeaderName, HeaderValue};
 use std::path::PathBuf;
-use tidegate_config::{Problem, Rule, Value, did_you_mean, text_of};
+use tidegate_config::{FilePath, Problem, Rule, Value, did_you_mean, text_of};
 
 /// Processor cores.
 pub struct CoreList;
@@ -249,6 +249,29 @@ impl Rule for Filter {
 
     fn range(&self) -> String {
         format!("{}; or target=level, several with commas", LEVELS.join(", "))
+    }
+}
+
+/// A file to log to, or `-`.
+#[derive(Clone, Copy, Debug)]
+pub struct LogFile;
+
+impl Rule for LogFile {
+    type Read<'r> = PathBuf;
+
+    fn read(&self, value: &Value<'_>) -> Result<PathBuf, Problem> {
+        match text_of(value, "-") {
+            Ok("-") => Ok("-".into()),
+            _ => FilePath.read(value),
+        }
+    }
+
+    fn kind(&self) -> String {
+        FilePath.kind()
+    }
+
+    fn range(&self) -> String {
+        format!("`-`, or {}", FilePath.range())
     }
 }
 

@@ -1,5 +1,6 @@
 //! The client of a connection.
 
+use crate::access_log::Opening;
 use crate::places::Place;
 use crate::socket::Scheme;
 use crate::telemetry::labels::Class;
@@ -15,6 +16,8 @@ pub struct Client {
     pub scheme: Scheme,
     /// The class of the connection.
     pub class: Class,
+    /// How the connection began.
+    pub opening: Opening,
     /// The place of the connection.
     pub place: Rc<Place>,
 }

@@ -3,6 +3,7 @@
 //! HTTP/1.1 has one exchange at a time on a connection, so its connection keeps one and
 //! begins it anew with each request: no allocation per request.
 
+use crate::access_log::ExchangeLog;
 use crate::connection::asked::Asked;
 use crate::connection::deadlines::RequestDeadlines;
 use crate::connection::upload::Upload;
@@ -11,7 +12,7 @@ use crate::telemetry::clock;
 use crate::telemetry::counters::Counters;
 use crate::telemetry::labels::{Class, End, Malformed, Tier, UpstreamFault};
 use crate::telemetry::troubles::Subject;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tidegate_trace::Phase;
@@ -87,6 +88,8 @@ pub struct Exchange {
     pub upload_failed: Cell<bool>,
     /// What was asked for.
     pub asked: Asked,
+    /// What the access log will say, if there is one.
+    log: OnceCell<Box<ExchangeLog>>,
     /// The class of the connection.
     pub class: Class,
     /// The core's counters.
@@ -119,9 +122,21 @@ impl Exchange {
             fault: Cell::new(None),
             upload_failed: Cell::new(false),
             asked: Asked::default(),
+            log: OnceCell::new(),
             class,
             counters,
         }
+    }
+
+    /// Logs from now on.
+    pub fn log_to(&self, log: ExchangeLog) {
+        // It is told once for each connection.
+        let _ = self.log.set(Box::new(log));
+    }
+
+    /// The access log, if there is one.
+    pub fn log(&self) -> Option<&ExchangeLog> {
+        self.log.get().map(Box::as_ref)
     }
 
     /// What it is doing.
@@ -247,11 +262,13 @@ impl Exchange {
     pub fn answered_by_file(&self) {
         self.tier.set(Tier::Static);
         self.counters.tiers[Tier::Static].add(1);
+        self.log().inspect(|log| log.passed_to(Tier::Static));
     }
 
     /// The request goes to an upstream, which has this URL if it is that of a route.
     pub fn passed_to(&self, routed_to: Option<&Arc<str>>) {
         self.counters.tiers[Tier::Upstream].add(1);
+        self.log().inspect(|log| log.passed_to(Tier::Upstream));
         let differs = self.routed_to.borrow().as_ref() != routed_to;
         if differs {
             self.routed_to.replace(routed_to.cloned());
@@ -265,6 +282,7 @@ impl Exchange {
     pub fn upload_progress(&self, bytes: usize) {
         let now = clock::now();
         self.upload.pass(bytes, now);
+        self.log().inspect(|log| log.received(bytes));
         self.progress(Activity::Upload, now);
     }
 
@@ -297,6 +315,7 @@ impl Exchange {
     /// The request's body passed to its end.
     pub fn upload_end(&self) {
         self.upload.end();
+        self.log().inspect(|log| log.uploaded());
         if self.activity.get() == Activity::Upload {
             self.enter(Activity::Waiting, clock::now());
         }
@@ -334,6 +353,7 @@ impl Exchange {
         let over = self.handed_over.get();
         if over {
             self.enter(Activity::Idle, now);
+            self.log().inspect(|log| log.end(!self.truncated.get()));
         }
         over
     }
@@ -352,6 +372,7 @@ impl Exchange {
     /// Counts and notes that the upstream failed the request; `why` in a few words.
     pub fn upstream_failed(&self, fault: UpstreamFault, why: &str) {
         self.counters.upstream_faults[fault].add(1);
+        self.log().inspect(|log| log.upstream_failed(fault));
         let of = Subject::Upstream(self.routed_to.borrow().clone());
         self.counters.troubles.note_request(of, fault, why, || self.asked.text());
     }
@@ -413,6 +434,7 @@ impl Drop for Exchange {
             self.count_given_up();
         }
         self.count_waiting(self.activity.get(), Activity::Idle);
+        self.log().inspect(|log| log.end(false));
     }
 }
 

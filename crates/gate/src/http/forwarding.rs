@@ -134,7 +134,7 @@ fn is_dashed(name: &str) -> bool {
 }
 
 /// A name with a dash for whatever is neither letter nor digit.
-fn dashed(name: &str) -> String {
+pub fn dashed(name: &str) -> String {
     name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-")
 }
 

@@ -14,6 +14,7 @@ use http::request::Parts;
 use http::uri::{PathAndQuery, Uri};
 use http::{Method, StatusCode, Version, response};
 
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
 const OUR_VIA: HeaderValue = HeaderValue::from_static("1.1 tidegate");
@@ -101,6 +102,16 @@ pub fn to_upstream(parts: &mut Parts, forwarding: &Forwarding, customer: &Custom
     parts.headers.append(VIA, OUR_VIA);
     parts.version = Version::HTTP_11;
     parts.extensions.clear();
+}
+
+/// Gives the request its identifier, in place of one that the customer wrote in any spelling.
+pub fn identify(headers: &mut HeaderMap, id: u128) {
+    forwarding::remove(headers, |name| {
+        name.len() == REQUEST_ID.as_str().len() && forwarding::dashed(name) == REQUEST_ID.as_str()
+    });
+    if let Ok(id) = HeaderValue::try_from(format!("{id:032x}")) {
+        headers.insert(REQUEST_ID, id);
+    }
 }
 
 /// Whether the body's only transfer coding is `chunked`. No other is decoded, and a

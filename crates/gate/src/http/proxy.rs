@@ -54,17 +54,18 @@ pub fn serve(
 ) -> impl Future<Output = Result<Response<ResponseBody>, Infallible>> {
     let exchange = proxy.state.request(!request.body().is_end_stream());
     exchange.asked.note(&request);
+    let request_id = exchange.log().map(|log| log.begin(&request));
     let guard = RequestGuard::new(exchange.clone());
-    async move { Ok(answer(&proxy, &exchange, request, guard).await) }
+    async move { Ok(answer(&proxy, &exchange, (request, request_id), guard).await) }
 }
 
 async fn answer(
     proxy: &Proxy,
     exchange: &Rc<Exchange>,
-    request: Request<Incoming>,
+    request: (Request<Incoming>, Option<u128>),
     guard: RequestGuard,
 ) -> Response<ResponseBody> {
-    let mut streams = false;
+    let (mut streams, mut by_gate) = (false, false);
     let response = match serve_by_route(proxy, exchange, request).await {
         Ok(Answered::File(file)) => file.map(|body| match body {
             Body::Memory(bytes) => ResponseBody::page(bytes, guard),
@@ -75,6 +76,7 @@ async fn answer(
             Response::from_parts(parts, ResponseBody::upstream(body, connection, guard))
         }
         Err(Unanswered { page, why }) => {
+            by_gate = true;
             if let Some(part) = page.malformed() {
                 tracing::debug!(part = part.name(), "a request is malformed");
                 exchange.note_malformed(part);
@@ -94,6 +96,7 @@ async fn answer(
     };
     let status = response.status().as_u16();
     exchange.counters.code(status);
+    exchange.log().inspect(|log| log.answered(status, by_gate));
     tidegate_trace::with_line(|line| line.set_status(status));
     proxy.state.response(exchange, streams, clock::now());
     response
@@ -150,14 +153,18 @@ fn to_customer(
 async fn serve_by_route(
     proxy: &Proxy,
     exchange: &Rc<Exchange>,
-    request: Request<Incoming>,
+    (request, request_id): (Request<Incoming>, Option<u128>),
 ) -> Result<Answered, Unanswered> {
     let to_head = request.method() == Method::HEAD;
     let (mut parts, body) = request.into_parts();
-    trace_context::pass_on(&mut parts.headers);
+    let traceparent = trace_context::pass_on(&mut parts.headers, request_id.is_some());
+    if let (Some(log), Some(traceparent)) = (exchange.log(), traceparent) {
+        log.traced(traceparent);
+    }
     let chunked = parts.headers.contains_key(TRANSFER_ENCODING);
     headers::accept(&mut parts, chunked)?;
     let way = proxy.routes.find(&parts);
+    exchange.log().inspect(|log| log.routed(way.route));
     if let Some(tier) = way.tier
         && body.is_end_stream()
         && let Some(file) = file(tier, exchange, &parts).await
@@ -167,6 +174,9 @@ async fn serve_by_route(
     }
     exchange.passed_to(way.upstream.name());
     headers::to_upstream(&mut parts, &way.upstream.forwarding, &proxy.customer, chunked);
+    if let Some(id) = request_id {
+        headers::identify(&mut parts.headers, id);
+    }
     let answer = forward(proxy, exchange, way.upstream, parts, body).await?;
     way.upstream.responded();
     to_customer(exchange, answer, to_head)

@@ -1,6 +1,7 @@
 //! The requests of a connection, from the first to the end: HTTP, its deadlines, and how
 //! the connection closes.
 
+use crate::access_log::ExchangeLog;
 use crate::connection::client::Client;
 use crate::connection::deadlines::RequestDeadlines;
 use crate::connection::exchange::{Activity, Expiry};
@@ -69,6 +70,11 @@ impl HttpServer {
         let counters = self.context.counters.clone();
         let state = ConnectionState::new(client.class, self.deadlines, counters, clock::read());
         let state = Rc::new(state);
+        if let Some(sink) = &self.context.access_log {
+            let log =
+                ExchangeLog::new(sink.clone(), client.peer.ip(), client.class, client.opening);
+            state.exchange.log_to(log);
+        }
         let place = client.place;
         place.serve(&state);
         let subject = config.tls.client_subject_header.as_ref();
@@ -155,7 +161,9 @@ impl HttpServer {
             && fault.part == Part::Head
         {
             let page = ErrorPage::Malformed(fault.rule);
-            exchange.counters.code(page.code().as_u16());
+            let code = page.code().as_u16();
+            exchange.counters.code(code);
+            exchange.log().inspect(|log| log.malformed(code));
             stream.refuse(page).await;
             return End::BadRequest;
         }

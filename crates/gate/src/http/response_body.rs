@@ -35,6 +35,7 @@ impl RequestGuard {
         match piece {
             Ok(piece) => {
                 self.exchange.response_progress();
+                sent(&self.exchange, &piece);
                 Ok(Frame::data(piece))
             }
             Err(error) => {
@@ -65,6 +66,11 @@ impl Drop for RequestGuard {
         counters.duration(clock::now().saturating_duration_since(self.exchange.begun()));
         self.exchange.response_end();
     }
+}
+
+/// A part of the response's body was handed over.
+fn sent(exchange: &Exchange, bytes: &Bytes) {
+    exchange.log().inspect(|log| log.sent(bytes.len()));
 }
 
 /// The body of a response to the customer.
@@ -129,7 +135,10 @@ impl Body for ResponseBody {
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let this = &mut *self;
         let (incoming, connection) = match &mut this.from {
-            From::Page(page) => return Poll::Ready(page.take().map(|page| Ok(Frame::data(page)))),
+            From::Page(page) => {
+                let page = page.take().inspect(|page| sent(&this.request.exchange, page));
+                return Poll::Ready(page.map(|page| Ok(Frame::data(page))));
+            }
             From::File(file) => {
                 let piece = ready!(file.poll_piece(cx));
                 return Poll::Ready(piece.map(|piece| this.request.piece(piece)));
@@ -145,6 +154,7 @@ impl Body for ResponseBody {
             Poll::Pending => {}
             Poll::Ready(Some(Ok(frame))) => {
                 this.request.exchange.response_progress();
+                frame.data_ref().inspect(|data| sent(&this.request.exchange, data));
                 match frame.trailers_mut() {
                     Some(trailers) => {
                         trailers::clean(trailers);

@@ -188,7 +188,8 @@ impl Dispatcher {
             false => self.context().counters.admitted[Class::New].add(1),
             true => self.context().counters.hold_admitted.add(1),
         }
-        let Queued { pending, tasks, .. } = removed.item;
+        let Queued { mut pending, tasks, .. } = removed.item;
+        pending.queued = removed.waited;
         pending.place.change(PlaceKind::New);
         tasks.begin(pending, admitted);
     }
@@ -201,16 +202,20 @@ impl Dispatcher {
         self.queue.note_refusal(now);
         let context = self.context();
         let counters = &context.counters;
-        match removed.held {
+        let by_verdict = match removed.held {
             false => {
                 counters.refused[Class::New].add(1);
-                counters.end(reason.unwrap_or(End::Refused));
+                End::Refused
             }
             true => {
                 counters.hold_expired.add(1);
-                counters.end(reason.unwrap_or(End::HoldExpired));
+                End::HoldExpired
             }
-        }
+        };
+        let end = reason.unwrap_or(by_verdict);
+        counters.end(end);
+        let peer = removed.item.pending.arrival.peer;
+        context.log_refusal(peer, Class::New, end, Some(removed.waited));
         refuse(context.config.admission.refuse, removed.item.pending.arrival);
     }
 
@@ -224,6 +229,7 @@ impl Dispatcher {
         let context = self.context();
         context.counters.hold_left.add(1);
         context.counters.end(End::HoldLeft);
+        context.log_refusal(arrival.peer, Class::New, End::HoldLeft, Some(removed.waited));
     }
 }
 

@@ -16,13 +16,14 @@ use crate::places::{Place, PlaceKind};
 use crate::refusal;
 use crate::socket::{self, Arrival};
 use crate::telemetry::cpu::Metered;
-use crate::telemetry::labels::{Bucket, End, HandshakeKind};
+use crate::telemetry::labels::{Bucket, Class, End, HandshakeKind};
 use crate::upstream::routes::Routes;
 use rustls::AlertDescription;
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 use tidegate_hello::OtherProtocol;
 use tidegate_trace::{Outcome, Phase};
 use tokio::task::spawn_local;
@@ -142,7 +143,7 @@ impl Pipeline {
             return self.close_without_place(arrival);
         };
         let first_flight = reader.into_bytes(hello.as_ref());
-        let pending = Pending { arrival, first_flight, place };
+        let pending = Pending { arrival, first_flight, place, queued: Duration::ZERO };
         match admit {
             Admit::Now(admitted) => self.tasks.begin(pending, admitted),
             Admit::Queued(new) => self.dispatcher.enqueue(pending, new, self.tasks.clone()),
@@ -151,6 +152,7 @@ impl Pipeline {
 
     fn close_without_place(&self, arrival: Arrival) {
         self.context.counters.end(End::TooMany);
+        self.context.log_refusal(arrival.peer, Class::New, End::TooMany, None);
         refusal::reset(arrival);
     }
 
@@ -160,10 +162,12 @@ impl Pipeline {
         match denial {
             Denial::NoPlace => {
                 counters.end(End::TooMany);
+                self.context.log_refusal(arrival.peer, Class::New, End::TooMany, None);
                 refusal::refuse(self.context.config.admission.refuse, arrival);
             }
             Denial::Copy => {
                 counters.end(End::CopiedHello);
+                self.context.log_refusal(arrival.peer, Class::Returning, End::CopiedHello, None);
                 refusal::reset(arrival);
             }
             Denial::Handshake(alert) => {

@@ -1,5 +1,6 @@
 //! The task of an admitted connection: handshake, requests, end.
 
+use crate::access_log::Opening;
 use crate::admission::decide::Admitted;
 use crate::admission::handshake_context::HandshakeContext;
 use crate::admission::sessions::ClosedBy;
@@ -11,7 +12,7 @@ use crate::http::requests::HttpServer;
 use crate::places::{Place, PlaceKind};
 use crate::socket::Arrival;
 use crate::supervision::reason;
-use crate::telemetry::clock::ticks;
+use crate::telemetry::clock::{self, ticks};
 use crate::telemetry::cpu::Metered;
 use crate::telemetry::labels::{Bucket, Class, End, HandshakeKind};
 use crate::tls::configs::ServerConfigs;
@@ -34,6 +35,8 @@ pub struct Pending {
     pub first_flight: Vec<u8>,
     /// Its place.
     pub place: Place,
+    /// How long it has waited for its admission.
+    pub queued: Duration,
 }
 
 /// What the tasks of a core's connections share.
@@ -127,10 +130,11 @@ async fn run(
     serve: impl AsyncFnOnce(Transport, Client) -> End,
 ) {
     let context = &tasks.context;
-    let Pending { arrival, first_flight, place } = pending;
+    let Pending { arrival, first_flight, place, queued } = pending;
     let place = Rc::new(place);
     let Arrival { socket, peer, scheme, .. } = arrival;
     let Admitted { class, session, handshake, kind, .. } = admitted;
+    let begun = clock::read();
     let transport = match &handshake {
         Some(handshake) => {
             shake_hands(&tasks, socket, first_flight, (class, kind, &place), handshake).await
@@ -150,12 +154,24 @@ async fn run(
     let (end, session, by) = match transport {
         Ok(transport) => match session.prove(context.shared.now()) {
             Ok(session) => {
-                let client = Client { peer, scheme, class, place: place.clone() };
+                let opening = match (&context.access_log, &handshake) {
+                    (None, _) => Opening::default(),
+                    (_, None) => Opening { queue: queued, ..Opening::default() },
+                    (_, Some(_)) => Opening {
+                        queue: queued,
+                        handshake: Some(begun.elapsed()),
+                        session: Some(session.number()),
+                    },
+                };
+                let client = Client { peer, scheme, class, opening, place: place.clone() };
                 let served = serve(transport, client);
                 let end = Metered::new(Bucket::request(class), served).await;
                 (end, Some(session), closed_by(context, end))
             }
-            Err(_) => (End::SessionLimit, None, ClosedBy::Customer),
+            Err(_) => {
+                context.log_refusal(peer, class, End::SessionLimit, None);
+                (End::SessionLimit, None, ClosedBy::Customer)
+            }
         },
         // A session without a handshake has not begun.
         Err(end) => (end, session.proven(), ClosedBy::Customer),

@@ -46,7 +46,8 @@ impl TestCore {
         let arrival = Arrival { socket, peer, scheme: Scheme::Http, line: None };
         let prefix = self.context.places.prefix_of(peer.ip());
         let place = self.pipeline.dispatcher.take_place(prefix, kind).unwrap();
-        (Pending { arrival, first_flight: b"GET".to_vec(), place }, customer)
+        let (first_flight, queued) = (b"GET".to_vec(), Duration::ZERO);
+        (Pending { arrival, first_flight, place, queued }, customer)
     }
 }
 

@@ -201,6 +201,10 @@ counters! {
     upstream_retries: Scalar,
     /// Connections open to the upstream now.
     upstream_open: Scalar,
+    /// Lines of the access log.
+    log_lines: Scalar,
+    /// Lines of the access log that were dropped, since its buffer had no room.
+    log_dropped: Scalar,
     /// Bytes received from customers, TLS included, after the hello.
     bytes_in: Scalar,
     /// Bytes sent to customers, TLS included.

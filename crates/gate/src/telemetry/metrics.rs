@@ -196,6 +196,9 @@ impl Snapshot {
         text.sample("", &[], self.cpu_seconds);
         let help = "CPU time of the gate's cores by what it was spent on, in seconds.";
         text.counts("tidegate_work_cpu_seconds_total", help, "work", &self.work_cpu_seconds);
+        let help =
+            "Lines of the access log: written, dropped for want of room, failed to be written.";
+        text.counts("tidegate_access_log_lines_total", help, "result", &self.access_log_lines);
         text.gauge("tidegate_uptime_seconds", "Time since the gate started.", self.uptime_s);
         let help = "Times that the configuration was read again, by result.";
         text.counts("tidegate_config_reloads_total", help, "result", &self.config_reloads);

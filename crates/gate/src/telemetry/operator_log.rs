@@ -34,6 +34,7 @@ pub struct OperatorLog {
     upstream: Seldom<{ Malformed::COUNT }>,
     troubles: TroubleLog,
     shortage: Seldom,
+    dropped: Seldom,
 }
 
 impl OperatorLog {
@@ -62,6 +63,13 @@ impl OperatorLog {
             tracing::warn!("{line}");
         }
         shared.upstreams.set_failures(self.troubles.recent(now));
+        if let Some([dropped]) = self.dropped.due(now, [totals.log_dropped]) {
+            tracing::warn!(
+                dropped,
+                "lines of the access log were dropped, because they are written too slowly: raise \
+                 access_log.buffer_bytes, or log to a faster disk"
+            );
+        }
         if let Some([refused]) = self.shortage.due(now, [totals.ends[End::NoFiles]]) {
             tracing::warn!(
                 refused,

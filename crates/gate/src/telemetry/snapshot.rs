@@ -191,6 +191,11 @@ pub struct Snapshot {
     /// Requests sent to the upstream a second time, since the first connection
     /// had gone stale.
     pub upstream_retries: u64,
+    /// Lines of the access log, by what became of them (`written`, `dropped`, `failed`): each
+    /// once. Those dropped found no room in the buffer; those failed could not be written to the
+    /// file.
+    #[serde(serialize_with = "as_object")]
+    pub access_log_lines: Vec<(&'static str, u64)>,
     /// CPU seconds used by the gate's process since its start.
     pub cpu_seconds: f64,
     /// Those of them that the cores' threads spent, by what on (`arrival`,

@@ -19,9 +19,16 @@ pub struct Routes {
     /// That of `[upstream]` first.
     upstreams: Vec<Rc<Upstream>>,
     /// The nearest to a path first.
-    routes: Vec<(PathPrefix, To)>,
+    routes: Vec<Route>,
     cache: Rc<FileCache>,
     disk: Rc<Disk>,
+}
+
+struct Route {
+    path: PathPrefix,
+    /// The path as it is configured.
+    name: Arc<str>,
+    to: To,
 }
 
 enum To {
@@ -37,6 +44,8 @@ pub struct Way<'r> {
     pub tier: Option<&'r StaticTier>,
     /// What is asked then.
     pub upstream: &'r Upstream,
+    /// The path of the nearest route, if there is one.
+    pub route: Option<&'r Arc<str>>,
 }
 
 impl Routes {
@@ -102,22 +111,26 @@ impl Routes {
                 To::Upstream(place.unwrap_or_default())
             }
         };
-        let routes = config.routes.iter().map(|route| (route.path.clone(), to(&route.to)));
-        let mut routes: Vec<_> = routes.collect();
-        routes.sort_by_key(|(path, _)| Reverse(path.len()));
+        let route = |route: &config::Route| {
+            let (path, name) = (route.path.clone(), route.path.to_string().into());
+            Route { path, name, to: to(&route.to) }
+        };
+        let mut routes: Vec<_> = config.routes.iter().map(route).collect();
+        routes.sort_by_key(|route| Reverse(route.path.len()));
         Self { upstreams, routes, cache, disk }
     }
 
     /// Where a request goes. The nearest route decides; what its directory does not have is for
     /// the nearest one that leads to an upstream, or for that of `[upstream]`.
     pub fn find(&self, request: &Parts) -> Way<'_> {
-        let mut way = Way { tier: None, upstream: &self.upstreams[0] };
+        let mut way = Way { tier: None, upstream: &self.upstreams[0], route: None };
         if self.routes.is_empty() {
             return way;
         }
         let path = for_routes(request.uri.path());
-        for (_, to) in self.routes.iter().filter(|(prefix, _)| prefix.begins(&path)) {
-            match to {
+        for route in self.routes.iter().filter(|route| route.path.begins(&path)) {
+            way.route.get_or_insert(&route.name);
+            match &route.to {
                 To::Tier(tier) if way.tier.is_none() => way.tier = Some(tier),
                 To::Tier(_) => {}
                 To::Upstream(place) => {

@@ -48,5 +48,6 @@ fn the_example_file_is_accepted_and_changes_no_default() {
     assert_eq!(example.limits, least.limits);
     assert_eq!(example.admin, least.admin);
     assert_eq!(example.log, least.log);
+    assert_eq!(example.access_log, least.access_log);
     assert_eq!(example.trace, least.trace);
 }

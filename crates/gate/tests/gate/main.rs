@@ -1,5 +1,6 @@
 //! The gate over real sockets.
 
+mod access_log;
 mod admission;
 mod certificates;
 mod client_certificates;
