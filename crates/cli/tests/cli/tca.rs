@@ -5,7 +5,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::tidegate;
+use crate::common::upstream::Upstream;
+use crate::common::{curl, gate, tidegate};
 
 fn run(args: &[&str]) -> (Option<i32>, String, String) {
     let output = tidegate(&[&["tca", "profile"], args].concat());
@@ -105,6 +106,42 @@ fn logs_of_a_site_give_its_profile_as_text_toml_and_json() {
     };
     assert_eq!((of("/"), of("/items/{id}"), of("Buy")), (0.5, 1.5, 0.5));
     assert_eq!((&found["log"]["lines"], &found["log"]["broken"]), (&121.into(), &1.into()));
+}
+
+#[test]
+fn the_access_log_of_the_gate_gives_the_profile_by_its_sessions_without_options() {
+    for format in ["json", "combined"] {
+        let folder = tempfile::tempdir().unwrap();
+        let [config, log, json] =
+            ["gate.toml", "access.log", "profile.json"].map(|name| folder.path().join(name));
+        let table = format!("[access_log]\nfile = \"access.log\"\nformat = \"{format}\"\n");
+        std::fs::write(&config, table + "[admission]\npolicy = \"off\"\n").unwrap();
+        let upstream = Upstream::start();
+        let running = gate(&upstream.url, &["--config", config.to_str().unwrap()]);
+        let page = |path: &str| format!("{}{path}", running.address("gate"));
+        // One address and one user agent, but three customers.
+        for pages in [&["/", "/items/7", "/items/8?token=x"][..], &["/"], &["/", "/items/9"]] {
+            let pages: Vec<String> = pages.iter().map(|path| page(path)).collect();
+            let pages = pages.iter().map(String::as_str);
+            let args: Vec<&str> =
+                ["--user-agent", "Mozilla/5.0"].into_iter().chain(pages).collect();
+            assert!(curl(&args).status.success());
+        }
+        assert_eq!(running.end(), Some(0));
+        let (log, file) = (log.to_str().unwrap(), json.to_str().unwrap());
+        let (code, text, errors) = run(&["--log", log, "--json", file]);
+        assert_eq!((code, errors.as_str()), (Some(0), ""), "{text}");
+        let found: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+        let counts = &found["log"];
+        assert_eq!((&counts["lines"], &counts["broken"]), (&6.into(), &0.into()), "{format}");
+        assert_eq!(found["profile"]["sessions"], 3, "{format}: {text}");
+        let operations = found["profile"]["operations"].as_array().unwrap();
+        let each = |name: &str| {
+            let one = operations.iter().find(|it| it["operation"] == name).unwrap();
+            one["per_session"]["value"].as_f64().unwrap()
+        };
+        assert_eq!((each("/"), each("/items/{id}")), (1.0, 1.0), "{format}");
+    }
 }
 
 #[test]

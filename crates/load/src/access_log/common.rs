@@ -40,13 +40,17 @@ pub(super) fn read(line: &str, session: Option<&SessionField>) -> Result<Entry, 
     let request = quoted(at).ok_or("has no request in quotes after the time")?;
     let status = fields.get(request + 1).and_then(|it| it.text.parse().ok());
     let agent = quoted(request + 1).and_then(|referrer| quoted(referrer + 1));
-    let session = session.and_then(|it| {
+    let named = |it: &SessionField| {
         let place = match it.field.as_str() {
             "user" => at.checked_sub(1)?,
             number => number.parse::<usize>().ok()?.checked_sub(1)?,
         };
         cookie(fields.get(place)?.text, it.cookie.as_deref())
-    });
+    };
+    let session = match session {
+        Some(it) => named(it),
+        None => at.checked_sub(2).map(|place| fields[place].text).and_then(of_gate),
+    };
     Ok(Entry {
         time: when,
         client: client.ok_or("has no address before the time")?.to_owned(),
@@ -55,6 +59,12 @@ pub(super) fn read(line: &str, session: Option<&SessionField>) -> Result<Entry, 
         status: status.ok_or("has no status after the request")?,
         session,
     })
+}
+
+/// The session that the gate writes in place of the user of RFC 1413.
+fn of_gate(field: &str) -> Option<String> {
+    let digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    (field.len() == 16 && field.bytes().all(digit)).then(|| field.to_owned())
 }
 
 /// A value; empty of `-`, which stands for none.
@@ -134,6 +144,15 @@ mod tests {
         assert_eq!(of("10").as_deref(), Some("x=1; sid=abc"));
         assert_eq!(of("user").as_deref(), Some("ann"));
         assert_eq!((of("10:other"), of("2"), of("99")), (None, None, None));
+    }
+
+    #[test]
+    fn lines_of_the_gate_name_the_session_and_those_of_refusals_are_no_requests() {
+        let line = LINE.replace("10.0.0.7 -", "10.0.0.7 00000000000000ab");
+        assert_eq!(read(&line, None).unwrap().session.as_deref(), Some("00000000000000ab"));
+        let refused = r#"10.0.0.7 - - [10/Oct/2000:13:55:36 -0700] "-" 000 0 "-" "-""#;
+        let refused = read(refused, None).unwrap();
+        assert_eq!((refused.request, refused.status), (None, 0));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Lines of JSON, an object each: nginx's, Caddy's and Traefik's names of fields, the usual others,
-//! and those that the user gives.
+//! and those that the user gives. Lines of the gate also name the session, and connections that were
+//! not admitted.
 
 use serde_json::Value;
 
@@ -44,6 +45,11 @@ const PATH: &[&str] = &["request_uri", "request.uri", "RequestPath", "uri", "pat
 const REQUEST: &[&str] = &["request", "request_line"];
 const STATUS: &[&str] = &["status", "DownstreamStatus", "status_code", "response.status", "code"];
 
+/// What the gate decided about a connection: in its own lines alone.
+const VERDICT: &str = "verdict";
+/// The gate's name of the session.
+const SESSION: &str = "session";
+
 /// Reads a line.
 ///
 /// # Errors
@@ -73,16 +79,22 @@ pub(super) fn read(
         other => other.as_str().and_then(time::any),
     };
     let client = text(&keys.client, CLIENT);
+    let of_gate = at(&object, VERDICT).is_some_and(Value::is_string);
     let target = text(&keys.path, PATH);
     let request = match (target, text(&None, REQUEST)) {
         (Some(target), _) => {
             Request::of(&text(&keys.method, METHOD).unwrap_or_else(|| "GET".to_owned()), &target)
         }
         (None, Some(line)) if keys.path.is_none() => Request::of_line(&line),
+        (None, _) if of_gate => None,
         (None, _) => return Err(lacks("path", &keys.path, PATH)),
     };
-    let session =
-        session.and_then(|it| cookie(&self::text(at(&object, &it.field)?)?, it.cookie.as_deref()));
+    let session = match session {
+        Some(it) => at(&object, &it.field)
+            .and_then(self::text)
+            .and_then(|field| cookie(&field, it.cookie.as_deref())),
+        None => at(&object, SESSION).filter(|_| of_gate).and_then(self::text),
+    };
     let status = find(&keys.status, STATUS).and_then(|it| match it {
         Value::Number(number) => number.as_u64(),
         other => other.as_str()?.parse().ok(),
@@ -91,10 +103,11 @@ pub(super) fn read(
         time: when.ok_or("has a time that is neither ISO 8601 nor seconds since 1970")?,
         client: client.ok_or_else(|| lacks("address", &keys.client, CLIENT))?,
         agent: text(&keys.agent, AGENT).unwrap_or_default(),
-        request,
         status: status
+            .or((of_gate && request.is_none()).then_some(0))
             .and_then(|it| u16::try_from(it).ok())
             .ok_or_else(|| lacks("status", &keys.status, STATUS))?,
+        request,
         session,
     })
 }
@@ -151,6 +164,21 @@ mod tests {
         let request = entry.request.unwrap();
         assert_eq!((request.method.as_str(), request.target.as_str()), ("POST", "/x"));
         assert_eq!((entry.time, entry.status), (971_211_336.0, 201));
+    }
+
+    #[test]
+    fn lines_of_the_gate_name_the_session_and_those_of_refusals_are_no_requests() {
+        let line = r#"{"time":"2000-10-10T20:55:36.250Z","client":"10.0.0.7","method":"GET","path":"/a","agent":"Mozilla","status":200,"verdict":"admitted","session":"00000000000000ab","total_ms":1.5}"#;
+        let found = entry(line);
+        assert_eq!(
+            (found.time, found.session.as_deref()),
+            (971_211_336.25, Some("00000000000000ab"))
+        );
+        assert_eq!(entry(&line.replace("verdict", "v")).session, None, "of another server");
+        let refused = entry(
+            r#"{"time":"2000-10-10T20:55:36.250Z","client":"10.0.0.7","verdict":"refused","reason":"hold_expired"}"#,
+        );
+        assert_eq!((refused.request, refused.status), (None, 0));
     }
 
     #[test]
