@@ -5,6 +5,7 @@ use crate::admission::turns::Turns;
 use crate::config::Config;
 use crate::reload::ReloadCounts;
 use crate::telemetry::counters::{Count, Counters, Totals};
+use crate::telemetry::route_counts::RouteTable;
 use crate::telemetry::usage::Note;
 use crate::upstream::health::Upstreams;
 use arc_swap::ArcSwap;
@@ -29,6 +30,8 @@ pub struct Shared {
     pub upstreams: Upstreams,
     /// Records what connections do, if the configuration says so.
     pub tracing: Option<tidegate_trace::Handle>,
+    /// What the requests of each route are and cost.
+    pub routes: RouteTable,
     /// The access log.
     pub access_log: Arc<AccessLog>,
     /// How often the configuration was reloaded.
@@ -72,6 +75,7 @@ impl Shared {
             cores: processors.iter().map(|_| Arc::default()).collect(),
             turns: Arc::new(Turns::new(processors.len())),
             upstreams: Upstreams::new(&config, processors.len()),
+            routes: RouteTable::new(&config, processors.len()),
             access_log: Arc::new(AccessLog::new(processors.len())),
             processors,
             config: ArcSwap::from_pointee(config),
@@ -94,6 +98,7 @@ impl Shared {
     pub fn set_config(&self, config: Arc<Config>) {
         self.controller().set_policy(config.admission.policy_kind());
         self.upstreams.renew(&config);
+        self.routes.renew(&config);
         self.config.store(config);
     }
 

@@ -81,6 +81,7 @@ pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>)
         malformed_requests: totals.malformed_requests.named().collect(),
         malformed_responses: totals.malformed_responses.named().collect(),
         upstream_retries: totals.upstream_retries,
+        route_totals: shared.routes.totals(),
         access_log_lines: {
             let failed = shared.access_log.lost();
             let written = totals.log_lines.saturating_sub(failed);

@@ -10,7 +10,9 @@ use crate::connection::upload::Upload;
 use crate::framing::Fault;
 use crate::telemetry::clock;
 use crate::telemetry::counters::Counters;
+use crate::telemetry::cpu;
 use crate::telemetry::labels::{Class, End, Malformed, Tier, UpstreamFault};
+use crate::telemetry::route_counts::RouteCounts;
 use crate::telemetry::troubles::Subject;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
@@ -72,6 +74,8 @@ pub struct Exchange {
     lookup_late: Cell<bool>,
     /// What answers the request.
     tier: Cell<Tier>,
+    /// What the request counts to, where routes are configured.
+    route: RefCell<Option<Arc<RouteCounts>>>,
     /// The URL of the upstream, if it is that of a route.
     routed_to: RefCell<Option<Arc<str>>>,
     /// The response's body has been handed over in full.
@@ -114,6 +118,7 @@ impl Exchange {
             new_stream: Cell::new(false),
             lookup_late: Cell::new(false),
             tier: Cell::new(Tier::Upstream),
+            route: RefCell::default(),
             routed_to: RefCell::default(),
             handed_over: Cell::new(false),
             upstream_late: Cell::new(None),
@@ -233,6 +238,9 @@ impl Exchange {
 
     /// The first bytes of a request's head arrived.
     pub(super) fn head_begins(&self, now: Instant) {
+        if self.route.take().is_some() {
+            cpu::enter_route(None);
+        }
         self.enter(Activity::Head, now);
     }
 
@@ -256,6 +264,26 @@ impl Exchange {
     /// Whether the search takes too long.
     pub fn lookup_is_late(&self) -> bool {
         self.lookup_late.get()
+    }
+
+    /// The request takes a route with these counts.
+    pub fn takes(&self, route: Option<&Arc<RouteCounts>>) {
+        if let Some(route) = route {
+            self.route.replace(Some(route.clone()));
+            cpu::enter_route(Some(route));
+        }
+    }
+
+    /// The thread works on this exchange now.
+    pub fn runs(&self) {
+        cpu::enter_route(self.route.borrow().as_ref());
+    }
+
+    /// The counts of the request's route, where routes are configured.
+    pub fn route(&self, count: impl FnOnce(&RouteCounts)) {
+        if let Some(route) = &*self.route.borrow() {
+            count(route);
+        }
     }
 
     /// A file answers the request.

@@ -164,6 +164,7 @@ async fn serve_by_route(
     let chunked = parts.headers.contains_key(TRANSFER_ENCODING);
     headers::accept(&mut parts, chunked)?;
     let way = proxy.routes.find(&parts);
+    exchange.takes(way.counts);
     exchange.log().inspect(|log| log.routed(way.route));
     if let Some(tier) = way.tier
         && body.is_end_stream()
@@ -310,7 +311,9 @@ async fn send(
         let why = "it changed to another protocol (101), which nobody had asked for";
         return Err(SendError::Final(Unanswered::new(ErrorPage::BrokenUpstream, why)));
     }
-    exchange.counters.upstream_response(clock::now().saturating_duration_since(sent));
+    let took = clock::now().saturating_duration_since(sent);
+    exchange.counters.upstream_response(took);
+    exchange.route(|route| route.upstream_response(took));
     Ok(response)
 }
 

@@ -126,6 +126,7 @@ impl HttpServer {
         let mut draining = false;
         poll_fn(|cx| {
             clock::read();
+            state.exchange.runs();
             if place.is_displaced(cx) {
                 return Poll::Ready(Ended::Closed(End::Displaced));
             }

@@ -63,7 +63,9 @@ impl Drop for RequestGuard {
         let counters = &self.exchange.counters;
         counters.in_requests.sub(1);
         counters.requests[self.exchange.class].add(1);
-        counters.duration(clock::now().saturating_duration_since(self.exchange.begun()));
+        let took = clock::now().saturating_duration_since(self.exchange.begun());
+        counters.duration(took);
+        self.exchange.route(|route| route.request(took));
         self.exchange.response_end();
     }
 }

@@ -1,12 +1,16 @@
 //! Attribution of processor time to what it is spent on.
 //!
 //! Each piece of work names its [`Bucket`] with [`enter`] before it runs, and the
-//! thread's CPU clock is read only where the bucket, or the kind of a full handshake, changes. So nothing that the
-//! thread spends is left out (what the runtime does between two pieces counts to the
+//! thread's CPU clock is read only where the bucket, or the kind of a full handshake, changes. So
+//! nothing that the thread spends is left out (what the runtime does between two pieces counts to the
 //! former), and a core that works on one kind of request rarely reads the clock.
+//!
+//! Requests also name their route, where routes are configured. What a connection spends before
+//! its request's route is known counts to that route.
 
 use crate::telemetry::counters::Counters;
 use crate::telemetry::labels::{Bucket, Class};
+use crate::telemetry::route_counts::RouteCounts;
 use pin_project_lite::pin_project;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -22,13 +26,15 @@ struct Attribution {
     bucket: Cell<Bucket>,
     /// The kind of the full handshake that it is spent on.
     kind: Cell<Option<FullHandshake>>,
+    /// The route of the request that runs, if it is known.
+    route: RefCell<Option<Arc<RouteCounts>>>,
     since_ns: Cell<u64>,
 }
 
 thread_local! {
     static ATTRIBUTION: Attribution = const { Attribution {
         counters: RefCell::new(None), bucket: Cell::new(Bucket::Upkeep), kind: Cell::new(None),
-        since_ns: Cell::new(0),
+        route: RefCell::new(None), since_ns: Cell::new(0),
     } };
 }
 
@@ -55,7 +61,26 @@ fn enter_kind(bucket: Bucket, kind: Option<FullHandshake>) {
             charge(attribution);
             attribution.bucket.set(bucket);
             attribution.kind.set(kind);
+            attribution.route.take();
         }
+    });
+}
+
+/// What this thread spends from now on counts to the route as well, until another one, or none,
+/// is entered; and so does what it has spent on a request whose route was not known.
+#[inline]
+pub fn enter_route(route: Option<&Arc<RouteCounts>>) {
+    ATTRIBUTION.with(|attribution| {
+        let former = attribution.route.borrow();
+        if former.as_ref().map(Arc::as_ptr) == route.map(Arc::as_ptr) {
+            return;
+        }
+        let was_known = former.is_some();
+        drop(former);
+        if was_known {
+            charge(attribution);
+        }
+        attribution.route.replace(route.cloned());
     });
 }
 
@@ -72,6 +97,9 @@ fn charge(attribution: &Attribution) {
         if let Some(kind) = attribution.kind.get() {
             counters.handshake_ns_by_kind[kind].add(spent);
         }
+    }
+    if let Some(route) = attribution.route.borrow().as_ref() {
+        route.cpu_ns.add(spent);
     }
 }
 
@@ -128,5 +156,29 @@ mod tests {
         let spent = counters.cpu_ns[Bucket::HandshakeNew].get();
         assert!(spent >= 3_000_000, "{spent} ns");
         assert_eq!(counters.cpu_ns[Bucket::RequestNew].get(), 0);
+    }
+
+    #[test]
+    fn requests_are_charged_to_their_routes_also_before_these_are_known() {
+        let spend = |ns: u64| {
+            let start = thread_cpu_ns();
+            while thread_cpu_ns() - start < ns {}
+        };
+        let counters = Arc::new(Counters::default());
+        let [one, two] = [(); 2].map(|()| Arc::new(RouteCounts::default()));
+        attach(counters.clone());
+        enter(Bucket::RequestNew);
+        spend(3_000_000);
+        enter_route(Some(&one));
+        spend(1_000_000);
+        enter_route(None);
+        spend(2_000_000);
+        enter_route(Some(&two));
+        enter(Bucket::Upkeep);
+        spend(1_000_000);
+        settle();
+        let [one, two] = [one, two].map(|route| route.cpu_ns.get());
+        assert!(one >= 4_000_000 && two >= 2_000_000, "{one} and {two} ns");
+        assert_eq!(one + two, counters.cpu_ns[Bucket::RequestNew].get(), "and nothing else");
     }
 }

@@ -1,6 +1,7 @@
 //! The Prometheus text of a [`Snapshot`].
 
 use crate::telemetry::durations::DURATION_BOUNDS_S;
+use crate::telemetry::route_counts::RouteTotals;
 use crate::telemetry::snapshot::{Handshakes, Snapshot, Verdicts};
 use std::fmt::Write;
 use tidegate_control::{Range, ResourceName};
@@ -120,6 +121,7 @@ impl Snapshot {
                 text.sample("", &[("upstream", &upstream.url)], upstream.responses);
             }
         }
+        self.write_routes(text);
         let help = "Requests that the upstream failed, by reason.";
         text.counts("tidegate_upstream_errors_total", help, "reason", &self.upstream_errors);
         let help = "Messages that break HTTP, by who sent them and the part that breaks it.";
@@ -134,6 +136,28 @@ impl Snapshot {
         let help = "Requests sent again, since the connection to the upstream had gone stale.";
         text.family("tidegate_upstream_retries_total", "counter", help);
         text.sample("", &[], self.upstream_retries);
+    }
+
+    fn write_routes(&self, text: &mut Exposition) {
+        if self.route_totals.is_empty() {
+            return;
+        }
+        let mut family = |name, help, of: fn(&RouteTotals) -> Value| {
+            text.family(name, "counter", help);
+            for totals in &self.route_totals {
+                text.sample("", &[("route", &totals.route)], of(totals));
+            }
+        };
+        let help = "Requests over, by the route that they took; `upstream` where none decided.";
+        family("tidegate_route_requests_total", help, |it| it.requests.into());
+        let help = "From a request's head to the last byte of its response, by route, in seconds.";
+        family("tidegate_route_duration_seconds_total", help, |it| it.duration_s.into());
+        let help = "Responses of upstreams, by the route of the request.";
+        family("tidegate_route_responses_total", help, |it| it.upstream_responses.into());
+        let help = "From a request sent to the head of its response, by route, in seconds.";
+        family("tidegate_route_upstream_seconds_total", help, |it| it.upstream_s.into());
+        let help = "CPU time of the gate for requests, by route, in seconds.";
+        family("tidegate_route_cpu_seconds_total", help, |it| it.cpu_s.into());
     }
 
     fn write_control(&self, text: &mut Exposition) {

@@ -9,6 +9,7 @@ pub mod durations;
 pub mod labels;
 pub mod metrics;
 pub mod operator_log;
+pub mod route_counts;
 pub mod seldom;
 pub mod snapshot;
 pub mod troubles;

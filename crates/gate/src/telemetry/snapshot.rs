@@ -4,6 +4,7 @@
 //! moment of the snapshot.
 
 use crate::telemetry::durations::Durations;
+use crate::telemetry::route_counts::RouteTotals;
 use crate::telemetry::troubles::UpstreamFailure;
 use serde::Serialize;
 
@@ -191,6 +192,9 @@ pub struct Snapshot {
     /// Requests sent to the upstream a second time, since the first connection
     /// had gone stale.
     pub upstream_retries: u64,
+    /// What the requests of each route are and cost, then those of no route (`upstream`); empty
+    /// while no route is configured.
+    pub route_totals: Vec<RouteTotals>,
     /// Lines of the access log, by what became of them (`written`, `dropped`, `failed`): each
     /// once. Those dropped found no room in the buffer; those failed could not be written to the
     /// file.

@@ -6,6 +6,7 @@ use crate::context::CoreContext;
 use crate::http::forwarding::Forwarding;
 use crate::path::{PathPrefix, for_routes};
 use crate::static_tier::{Disk, FileCache, StaticTier};
+use crate::telemetry::route_counts::RouteCounts;
 use crate::upstream::connector::Connector;
 use crate::upstream::health::UpstreamHealth;
 use crate::upstream::pool::Pool;
@@ -20,6 +21,8 @@ pub struct Routes {
     upstreams: Vec<Rc<Upstream>>,
     /// The nearest to a path first.
     routes: Vec<Route>,
+    /// The counts of requests that no route decides on.
+    rest: Option<Arc<RouteCounts>>,
     cache: Rc<FileCache>,
     disk: Rc<Disk>,
 }
@@ -28,6 +31,7 @@ struct Route {
     path: PathPrefix,
     /// The path as it is configured.
     name: Arc<str>,
+    counts: Option<Arc<RouteCounts>>,
     to: To,
 }
 
@@ -46,6 +50,8 @@ pub struct Way<'r> {
     pub upstream: &'r Upstream,
     /// The path of the nearest route, if there is one.
     pub route: Option<&'r Arc<str>>,
+    /// What its requests count to, where routes are configured.
+    pub counts: Option<&'r Arc<RouteCounts>>,
 }
 
 impl Routes {
@@ -112,24 +118,29 @@ impl Routes {
             }
         };
         let route = |route: &config::Route| {
-            let (path, name) = (route.path.clone(), route.path.to_string().into());
-            Route { path, name, to: to(&route.to) }
+            let (path, name) = (route.path.clone(), route.path.to_string());
+            let counts = context.shared.routes.of(Some(&name), context.core);
+            Route { path, name: name.into(), counts, to: to(&route.to) }
         };
         let mut routes: Vec<_> = config.routes.iter().map(route).collect();
         routes.sort_by_key(|route| Reverse(route.path.len()));
-        Self { upstreams, routes, cache, disk }
+        let rest = context.shared.routes.of(None, context.core);
+        Self { upstreams, routes, rest, cache, disk }
     }
 
     /// Where a request goes. The nearest route decides; what its directory does not have is for
     /// the nearest one that leads to an upstream, or for that of `[upstream]`.
     pub fn find(&self, request: &Parts) -> Way<'_> {
-        let mut way = Way { tier: None, upstream: &self.upstreams[0], route: None };
+        let mut way = Way { tier: None, upstream: &self.upstreams[0], route: None, counts: None };
         if self.routes.is_empty() {
             return way;
         }
+        way.counts = self.rest.as_ref();
         let path = for_routes(request.uri.path());
         for route in self.routes.iter().filter(|route| route.path.begins(&path)) {
-            way.route.get_or_insert(&route.name);
+            if way.route.is_none() {
+                (way.route, way.counts) = (Some(&route.name), route.counts.as_ref());
+            }
             match &route.to {
                 To::Tier(tier) if way.tier.is_none() => way.tier = Some(tier),
                 To::Tier(_) => {}

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use tidegate_gate::Gate;
 use tidegate_gate::config::{Config, Mistakes};
-use tidegate_gate::telemetry::labels::{End, UpstreamFault};
+use tidegate_gate::telemetry::labels::{Bucket, Class, End, UpstreamFault};
 
 /// An upstream that answers with its name and the path that it received.
 fn named(name: &'static str) -> SocketAddr {
@@ -106,7 +106,7 @@ fn each_upstream_has_connections_of_its_own() {
 
 #[test]
 fn a_dead_upstream_of_a_route_is_told_by_its_url_and_the_others_serve_on() {
-    let dead = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let dead = nobody();
     let route = format!("[[routes]]\npath = \"/checkout\"\nurl = \"http://{dead}\"\n");
     let gate = gate_with(named("main"), &route, |config| {
         config.listen.clear = Some("127.0.0.1:0".parse().unwrap());
@@ -224,4 +224,40 @@ fn two_routes_to_one_url_share_its_connections() {
     }
     assert_eq!(gate.totals().upstream_connects, 1);
     assert_eq!(gate.config().upstreams().len(), 2);
+}
+
+#[test]
+fn requests_and_their_times_are_counted_by_route() {
+    let routes = route("/checkout/", named("checkout")) + &route("/none/", nobody());
+    let gate = clear_gate(named("main"), &routes);
+    for path in ["/checkout/a", "/", "/checkout/b", "/x", "/checkout", "/none/"] {
+        get(&mut connect_plain(&gate), path).unwrap();
+    }
+    until("all are over", || gate.totals().open == 0);
+    let snapshot = gate.snapshot();
+    let found: Vec<_> = snapshot.route_totals.iter().map(|it| &*it.route).collect();
+    assert_eq!(found, ["/checkout", "/none", "upstream"]);
+    let [checkout, none, rest] = &snapshot.route_totals[..] else { unreachable!() };
+    assert_eq!([checkout, none, rest].map(|it| it.requests), [3, 1, 2]);
+    assert_eq!([checkout, none, rest].map(|it| it.upstream_responses), [3, 0, 2]);
+    for route in [checkout, rest] {
+        assert!(route.cpu_s > 0.0 && 0.0 < route.upstream_s, "{route:?}");
+        assert!(route.upstream_s <= route.duration_s, "{route:?}");
+    }
+    let totals = gate.totals();
+    let requests =
+        [Class::New, Class::Returning].map(|class| totals.cpu_ns[Bucket::request(class)]);
+    let all = requests.iter().sum::<u64>() as f64 / 1e9;
+    let of_routes = checkout.cpu_s + none.cpu_s + rest.cpu_s;
+    assert!(of_routes <= all + 1e-9, "{of_routes} of {all} s");
+    let metrics = gate.snapshot().prometheus();
+    assert!(
+        metrics.contains("tidegate_route_requests_total{route=\"/checkout\"} 3\n"),
+        "{metrics}"
+    );
+}
+
+/// An address at which nobody listens.
+fn nobody() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
