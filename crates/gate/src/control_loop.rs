@@ -47,6 +47,7 @@ impl ControlLoop {
                 usage = meter(&measured);
             }
             let sample = usage.sample();
+            shared.used().add(now, &sample, || shared.routes.totals());
             shared.upstream_note.set(usage.upstream_note());
             let started = sessions.started();
             let reading = Reading {

@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::reload::ReloadCounts;
 use crate::telemetry::counters::{Count, Counters, Totals};
 use crate::telemetry::route_counts::RouteTable;
-use crate::telemetry::usage::Note;
+use crate::telemetry::usage::{Note, Used};
 use crate::upstream::health::Upstreams;
 use arc_swap::ArcSwap;
 use std::net::SocketAddr;
@@ -40,6 +40,7 @@ pub struct Shared {
     pub turns: Arc<Turns>,
     config: ArcSwap<Config>,
     controller: Mutex<Controller>,
+    used: Mutex<Used>,
     started: Instant,
     draining: AtomicBool,
 }
@@ -79,6 +80,7 @@ impl Shared {
             access_log: Arc::new(AccessLog::new(processors.len())),
             processors,
             config: ArcSwap::from_pointee(config),
+            used: Mutex::default(),
             addresses,
             upstream_note: Note::default(),
             tracing: None,
@@ -110,6 +112,11 @@ impl Shared {
     /// The controller. Hold the lock for one call.
     pub fn controller(&self) -> MutexGuard<'_, Controller> {
         self.controller.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was used up to the last tick. Hold the lock for one call.
+    pub fn used(&self) -> MutexGuard<'_, Used> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The sums of all cores' counters.

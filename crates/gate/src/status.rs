@@ -19,7 +19,7 @@ use tidegate_host::cpu_clock;
 /// The snapshot at this moment, for a gate with admin pages at this address.
 pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>) -> Snapshot {
     let totals = shared.totals();
-    let now = shared.now();
+    let (now, used) = (shared.now(), shared.used().clone());
     let (config, upstreams) = (shared.config(), shared.upstreams.all());
     let text = |address: Option<SocketAddr>| address.map(|at| at.to_string()).unwrap_or_default();
     Snapshot {
@@ -81,7 +81,9 @@ pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>)
         malformed_requests: totals.malformed_requests.named().collect(),
         malformed_responses: totals.malformed_responses.named().collect(),
         upstream_retries: totals.upstream_retries,
-        route_totals: shared.routes.totals(),
+        used_at_s: used.at.as_secs_f64(),
+        used_cpu_seconds: used.cpu_s.iter().map(|(name, it)| (name.as_str(), *it)).collect(),
+        route_totals: used.routes,
         access_log_lines: {
             let failed = shared.access_log.lost();
             let written = totals.log_lines.saturating_sub(failed);

@@ -2,6 +2,7 @@
 //! customers do.
 
 pub mod capacity;
+pub mod live;
 pub mod profile;
 mod site;
 pub mod tca;

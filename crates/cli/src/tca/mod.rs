@@ -1,6 +1,7 @@
 //! `tidegate tca`: what an operation costs, and how often customers have it.
 
 mod data;
+mod live;
 mod measure;
 mod mixed;
 mod profile;
@@ -31,15 +32,16 @@ pub struct Args {
 enum Command {
     /// Tell how often a session has each operation, from an access log or a scenario
     Profile(Box<profile::ProfileArgs>),
+    /// Tell what requests cost under live traffic, by the readings of the gate before the site
+    Live(Box<live::LiveArgs>),
 }
 
 /// Runs the subcommand, else measures a site, or computes costs from a table.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
-    if let Some(Command::Profile(args)) = args.command {
-        return profile::run(*args);
-    }
-    match args.measure.what() {
-        Some((target, scenario)) => measure::run(args.measure, target, &scenario),
-        None => data::run(args.data),
+    match (args.command, args.measure.what()) {
+        (Some(Command::Profile(args)), _) => profile::run(*args),
+        (Some(Command::Live(args)), _) => live::run(*args),
+        (None, Some((target, scenario))) => measure::run(args.measure, target, &scenario),
+        (None, None) => data::run(args.data),
     }
 }

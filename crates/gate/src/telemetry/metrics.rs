@@ -218,6 +218,9 @@ impl Snapshot {
     fn write_process(&self, text: &mut Exposition) {
         text.family("tidegate_cpu_seconds_total", "counter", "CPU time of the gate, in seconds.");
         text.sample("", &[], self.cpu_seconds);
+        let help =
+            "CPU time that a resource used since the start, as far as it is seen, in seconds.";
+        text.counts("tidegate_used_cpu_seconds_total", help, "resource", &self.used_cpu_seconds);
         let help = "CPU time of the gate's cores by what it was spent on, in seconds.";
         text.counts("tidegate_work_cpu_seconds_total", help, "work", &self.work_cpu_seconds);
         let help =

@@ -192,6 +192,13 @@ pub struct Snapshot {
     /// Requests sent to the upstream a second time, since the first connection
     /// had gone stale.
     pub upstream_retries: u64,
+    /// The moment of `used_cpu_seconds` and `route_totals`, in seconds since the gate started: at
+    /// most a tenth of a second ago, so that both belong together.
+    pub used_at_s: f64,
+    /// CPU seconds that each resource (`gate`, `upstream`, `routed`, `host`) used since the
+    /// gate's start, as far as the gate sees them; none of one that it has not seen.
+    #[serde(serialize_with = "as_object")]
+    pub used_cpu_seconds: Vec<(&'static str, f64)>,
     /// What the requests of each route are and cost, then those of no route (`upstream`); empty
     /// while no route is configured.
     pub route_totals: Vec<RouteTotals>,

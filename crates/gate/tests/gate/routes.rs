@@ -233,7 +233,11 @@ fn requests_and_their_times_are_counted_by_route() {
     for path in ["/checkout/a", "/", "/checkout/b", "/x", "/checkout", "/none/"] {
         get(&mut connect_plain(&gate), path).unwrap();
     }
-    until("all are over", || gate.totals().open == 0);
+    let over = |gate: &Gate| {
+        let routes = gate.snapshot().route_totals;
+        routes.iter().map(|it| it.requests).sum::<u64>() == 6
+    };
+    until("all are over and a tick has counted them", || gate.totals().open == 0 && over(&gate));
     let snapshot = gate.snapshot();
     let found: Vec<_> = snapshot.route_totals.iter().map(|it| &*it.route).collect();
     assert_eq!(found, ["/checkout", "/none", "upstream"]);

@@ -14,7 +14,7 @@ const PAGES: &[(&str, u64)] = &[("/", 3000), ("/item", 6000), ("/order", 15_000)
 /// CPU seconds of a session of it.
 const SESSION: f64 = 0.003 + 3.0 * 0.006 + 0.015;
 
-fn site(kind: Kind) -> KnownSite {
+pub fn site(kind: Kind) -> KnownSite {
     let time = Duration::from_millis(3);
     KnownSite { kind, workers: 8, time, pages: PAGES, status: "200 OK" }
 }

@@ -3,6 +3,7 @@
 
 mod flask;
 mod known_costs;
+mod live;
 mod refusals;
 
 use std::path::Path;

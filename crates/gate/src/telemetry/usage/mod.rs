@@ -7,6 +7,8 @@ mod note;
 #[cfg(test)]
 mod tests;
 mod upstream;
+mod used;
 
 pub use meter::UsageMeter;
 pub use note::Note;
+pub use used::Used;
