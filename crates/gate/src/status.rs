@@ -78,6 +78,8 @@ pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>)
         accept_errors: totals.accept_errors,
         upstream_connections: totals.upstream_open,
         upstream_errors: totals.upstream_faults.named().filter(|(_, count)| *count > 0).collect(),
+        http2_floods: totals.http2_floods.named().collect(),
+        streams_reset: totals.streams_reset.named().collect(),
         malformed_requests: totals.malformed_requests.named().collect(),
         malformed_responses: totals.malformed_responses.named().collect(),
         upstream_retries: totals.upstream_retries,

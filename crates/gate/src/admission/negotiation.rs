@@ -31,6 +31,8 @@ pub struct Offer {
     names: Arc<Names>,
     /// What tickets must state about clients' certificates.
     pub client_auth: u64,
+    /// Above TLS (ALPN).
+    protocols: &'static [&'static [u8]],
     tls13_suites: Vec<u16>,
     /// In the gate's order of preference.
     tls12_groups: Vec<u16>,
@@ -92,6 +94,7 @@ impl Offer {
             }
         };
         Self {
+            protocols: &[b"http/1.1"],
             tls12,
             names,
             client_auth,
@@ -130,6 +133,11 @@ impl Offer {
             }
         }
         first.map_err(|why| for_incompatible(hello, why))
+    }
+
+    /// The same with these protocols above TLS (ALPN).
+    pub fn with_protocols(self, protocols: &'static [&'static [u8]]) -> Self {
+        Self { protocols, ..self }
     }
 
     /// Checks that the client accepts a signature of the certificate's key, which a full
@@ -171,7 +179,7 @@ impl Offer {
             own_group_order: true,
             schemes: &certificate.schemes,
             require_ems: false,
-            alpn: &[b"http/1.1"],
+            alpn: self.protocols,
         }
     }
 }

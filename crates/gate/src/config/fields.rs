@@ -40,6 +40,9 @@ keys! {
         /// arrive. Behind a terminator set `upstream.forwarded = "append"`.
         clear: Option<SocketAddr> = Is("off"), OrOff(Address),
             because "plain HTTP can be read on the way, and returning customers are not recognized";
+        /// Whether customers may use HTTP/2 (over TLS, by ALPN). Plain HTTP is HTTP/1.1.
+        http2: bool = Is("true"), Boolean,
+            because "browsers load a page over one connection and one handshake instead of six";
         /// Processor cores that the gate runs on, one thread each: `all` that its CPU affinity
         /// allows, or a list such as `0,2-3` or `[0, 2]`.
         cores: Cores = Is("all"), CoreList,
@@ -269,6 +272,19 @@ keys! {
         /// Most header fields of a request or response.
         head_max_fields: usize = Is("100"), Whole(10, 1_000),
             because "browsers send about 20";
+        /// HTTP/2: most requests at once on a connection.
+        http2_streams: u32 = Is("100"), Whole(1, 10_000),
+            because "the least that RFC 9113 recommends; browsers use it fully on pages of many images";
+        /// HTTP/2: requests that a customer may reset within 10 s. With more, the connection is
+        /// closed with GOAWAY (ENHANCE_YOUR_CALM).
+        http2_resets: u32 = Is("200"), Whole(1, 1_000_000),
+            because "who leaves a page resets all that it loads; an attack resets thousands (CVE-2023-44487)";
+        /// HTTP/2: control frames that a customer may send within 10 s, beside four for each
+        /// request and one for each KiB that they receive: PING, SETTINGS, PRIORITY, WINDOW_UPDATE,
+        /// CONTINUATION, empty DATA and unknown ones. With more, the connection is closed in the
+        /// same way.
+        http2_control_frames: u32 = Is("1000"), Whole(10, 10_000_000),
+            because "browsers send a few; each costs the gate an answer or a look";
         /// Longest time without progress in a body: of a request, from the customer or into the
         /// upstream, or of a response, from the upstream. An upstream that stops reading gives
         /// 504. See `download_pause` for customers who read a response, and `stream_types` for

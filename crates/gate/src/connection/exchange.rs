@@ -1,11 +1,13 @@
 //! One exchange: a request, its response, and the deadlines of both.
 //!
 //! HTTP/1.1 has one exchange at a time on a connection, so its connection keeps one and
-//! begins it anew with each request: no allocation per request.
+//! begins it anew with each request: no allocation per request. With HTTP/2 each stream has
+//! one of its own.
 
 use crate::access_log::ExchangeLog;
 use crate::connection::asked::Asked;
 use crate::connection::deadlines::RequestDeadlines;
+use crate::connection::interim::Interim;
 use crate::connection::upload::Upload;
 use crate::framing::Fault;
 use crate::telemetry::clock;
@@ -94,6 +96,8 @@ pub struct Exchange {
     pub asked: Asked,
     /// What the access log will say, if there is one.
     log: OnceCell<Box<ExchangeLog>>,
+    /// Interim responses (1xx) of the upstream for the customer.
+    pub interim: Interim,
     /// The class of the connection.
     pub class: Class,
     /// The core's counters.
@@ -128,6 +132,7 @@ impl Exchange {
             upload_failed: Cell::new(false),
             asked: Asked::default(),
             log: OnceCell::new(),
+            interim: Interim::default(),
             class,
             counters,
         }
@@ -186,7 +191,7 @@ impl Exchange {
 
     /// The deadline has passed. `measured` tells whether it has just been measured what the
     /// upstream has not read.
-    pub(super) fn expire(&self, measured: bool) -> Expiry {
+    pub fn expire(&self, measured: bool) -> Expiry {
         match self.activity.get() {
             Activity::Idle => Expiry::Close(End::Idle),
             Activity::Head => Expiry::Close(End::HeadDeadline),
@@ -245,7 +250,7 @@ impl Exchange {
     }
 
     /// A request's head was read.
-    pub(super) fn request(&self, has_body: bool, now: Instant) {
+    pub fn request(&self, has_body: bool, now: Instant) {
         self.begun.set(now);
         self.upload.begin(has_body, now);
         self.upload_failed.set(false);
@@ -350,7 +355,7 @@ impl Exchange {
     }
 
     /// The response's head arrived. `streams` tells whether it begins a stream of events.
-    pub(super) fn response(&self, streams: bool, now: Instant) {
+    pub fn response(&self, streams: bool, now: Instant) {
         self.streams.set(streams);
         self.new_stream.set(streams);
         self.enter(Activity::Response, now);
@@ -377,7 +382,7 @@ impl Exchange {
 
     /// The kernel has accepted all that was handed over of the response. Returns whether
     /// that was all of it: then the exchange is over.
-    pub(super) fn flushed(&self, now: Instant) -> bool {
+    pub fn flushed(&self, now: Instant) -> bool {
         let over = self.handed_over.get();
         if over {
             self.enter(Activity::Idle, now);

@@ -5,6 +5,7 @@ pub mod client;
 pub mod deadlines;
 pub mod delivery;
 pub mod exchange;
+pub mod interim;
 pub mod state;
 pub mod transport;
 mod upload;

@@ -34,6 +34,12 @@ pub struct ConnectionState {
     thinks_since: Cell<Option<u64>>,
     /// The customer has closed their side.
     pub closed_by_customer: Cell<bool>,
+    /// HTTP/2: the requests under way, each an exchange of its own.
+    open_streams: Cell<u32>,
+    /// HTTP/2: since when a head is incomplete.
+    head_since: Cell<Option<Instant>>,
+    class: Class,
+    deadlines: RequestDeadlines,
     counters: Arc<Counters>,
 }
 
@@ -54,6 +60,10 @@ impl ConnectionState {
             begun: Cell::new(false),
             thinks_since: Cell::new(None),
             closed_by_customer: Cell::new(false),
+            open_streams: Cell::new(0),
+            head_since: Cell::new(None),
+            class,
+            deadlines,
             exchange: Rc::new(Exchange::new(class, deadlines, counters.clone(), now)),
             counters,
         }
@@ -61,6 +71,9 @@ impl ConnectionState {
 
     /// What the connection is doing.
     pub fn activity(&self) -> Activity {
+        if self.open_streams.get() > 0 {
+            return Activity::Waiting;
+        }
         self.exchange.activity()
     }
 
@@ -192,5 +205,6 @@ impl Drop for ConnectionState {
     }
 }
 
+mod streams;
 #[cfg(test)]
 mod tests;

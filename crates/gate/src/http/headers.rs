@@ -3,12 +3,13 @@
 //! Source: RFC 9110, sections 7.6.1 (hop-by-hop) and 7.6.3 (Via); RFC 9112,
 //! section 3.2 (Host and the forms of a request's target).
 
+use crate::framing::Rule;
 use crate::http::forwarding::{self, Customer, Forwarding};
 use crate::http::pages::ErrorPage;
 use crate::telemetry::labels::Malformed;
 use http::header::{
-    CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, TE, TRANSFER_ENCODING,
-    UPGRADE, VIA,
+    CONNECTION, CONTENT_LENGTH, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, TE,
+    TRANSFER_ENCODING, UPGRADE, VIA,
 };
 use http::request::Parts;
 use http::uri::{PathAndQuery, Uri};
@@ -18,6 +19,7 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
 const OUR_VIA: HeaderValue = HeaderValue::from_static("1.1 tidegate");
+const OUR_VIA_HTTP2: HeaderValue = HeaderValue::from_static("2.0 tidegate");
 
 /// The fields that always concern one hop only.
 const HOP_BY_HOP: [&str; 6] =
@@ -76,7 +78,7 @@ pub fn accept(parts: &mut Parts, chunked: bool) -> Result<(), ErrorPage> {
     if parts.method == Method::CONNECT || parts.method == Method::TRACE {
         return Err(ErrorPage::Method);
     }
-    if chunked && !is_only_chunked(&parts.headers) {
+    if chunked && parts.version < Version::HTTP_2 && !is_only_chunked(&parts.headers) {
         return Err(ErrorPage::Coding);
     }
     if requests_websocket(&parts.headers) {
@@ -85,10 +87,62 @@ pub fn accept(parts: &mut Parts, chunked: bool) -> Result<(), ErrorPage> {
     normalize_target(parts)
 }
 
+/// Checks what HTTP/2 demands of a request beside HTTP/1.1, and gives it the form that a request
+/// of HTTP/1.1 has: one Host, one Cookie, one length. The library has refused pseudo-header fields
+/// that are missing, unknown or out of place, names with upper-case letters, fields that concern
+/// the connection, and data that are not as long as the length says.
+///
+/// Source: RFC 9113, sections 8.2 and 8.3. Deviation: data without a length are sent on in
+/// chunks.
+///
+/// # Errors
+/// The error page for a request that two readers could read differently.
+pub fn accept_http2(parts: &mut Parts, max_fields: usize) -> Result<(), ErrorPage> {
+    let headers = &mut parts.headers;
+    if headers.len() > max_fields {
+        return Err(ErrorPage::Malformed(Rule::Fields));
+    }
+    let padded = |value: &HeaderValue| value.as_bytes().trim_ascii().len() != value.len();
+    if headers.values().any(padded) {
+        return Err(ErrorPage::Malformed(Rule::FieldValue));
+    }
+    let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
+    if let Some(first) = lengths.next()
+        && (lengths.next().is_some() || content_length(headers).is_none() || first.is_empty())
+    {
+        return Err(ErrorPage::Malformed(Rule::Length));
+    }
+    if let Some(authority) = parts.uri.authority() {
+        let named = authority.as_str();
+        let differs = |host: &HeaderValue| !host.as_bytes().eq_ignore_ascii_case(named.as_bytes());
+        if headers.get_all(HOST).iter().any(differs) {
+            return Err(ErrorPage::BadHost);
+        }
+        if !headers.contains_key(HOST) {
+            let host = HeaderValue::from_str(named).map_err(|_| ErrorPage::BadHost)?;
+            headers.insert(HOST, host);
+        }
+    }
+    // Browsers divide it, so that its parts compress well (section 8.2.3).
+    if headers.get_all(COOKIE).iter().nth(1).is_some() {
+        let all: Vec<_> = headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
+        if let Ok(cookie) = HeaderValue::from_bytes(&all.join(&b"; "[..])) {
+            headers.insert(COOKIE, cookie);
+        }
+    }
+    Ok(())
+}
+
+/// The length of the body that a head names; `None` without one, and for one that is no number.
+pub fn content_length(headers: &HeaderMap) -> Option<u64> {
+    let digits = headers.get(CONTENT_LENGTH)?.as_bytes();
+    let text = str::from_utf8(digits).ok().filter(|_| digits.iter().all(u8::is_ascii_digit))?;
+    text.parse().ok()
+}
+
 /// Turns a customer's request that was accepted into the one to the upstream.
 pub fn to_upstream(parts: &mut Parts, forwarding: &Forwarding, customer: &Customer, chunked: bool) {
     remove_hop_by_hop(&mut parts.headers);
-    parts.headers.remove(http::header::EXPECT);
     if chunked {
         parts.headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
     }
@@ -99,9 +153,11 @@ pub fn to_upstream(parts: &mut Parts, forwarding: &Forwarding, customer: &Custom
     }
     // Before HTTP/1.1 a request need not have one.
     parts.headers.entry(HOST).or_insert_with(|| forwarding.default_host.clone());
-    parts.headers.append(VIA, OUR_VIA);
+    let via = if parts.version == Version::HTTP_2 { OUR_VIA_HTTP2 } else { OUR_VIA };
+    parts.headers.append(VIA, via);
     parts.version = Version::HTTP_11;
-    parts.extensions.clear();
+    // What the library notes of the spelling of names stays.
+    parts.extensions.remove::<hyper::upgrade::OnUpgrade>();
 }
 
 /// Gives the request its identifier, in place of one that the customer wrote in any spelling.
@@ -155,7 +211,6 @@ fn normalize_target(parts: &mut Parts) -> Result<(), ErrorPage> {
         let path = parts.uri.path_and_query().cloned();
         let path = path.unwrap_or_else(|| PathAndQuery::from_static("/"));
         parts.uri = Uri::from(path);
-        return Ok(());
     }
     let path = parts.uri.path();
     if path.starts_with('/') || (path == "*" && parts.method == Method::OPTIONS) {

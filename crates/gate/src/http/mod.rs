@@ -1,8 +1,12 @@
-//! HTTP/1.1 between customer and upstream.
+//! HTTP between customer and upstream: by HTTP/1.1 or HTTP/2 with the customer, by HTTP/1.1 with
+//! the upstream.
 
 pub mod client_subject;
+pub mod customer_body;
+pub mod expectation;
 pub mod forwarding;
 pub mod headers;
+pub mod http2;
 pub mod pages;
 pub mod proxy;
 pub mod request_body;
@@ -10,5 +14,6 @@ pub mod requests;
 pub mod response_body;
 pub mod stream;
 pub mod stream_types;
+pub mod timer;
 mod trace_context;
 pub mod trailers;

@@ -1,9 +1,12 @@
 //! One request: from the customer to the upstream, and the response back.
 
 use crate::connection::exchange::{Activity, Exchange};
+use crate::connection::interim::Interim;
 use crate::connection::state::ConnectionState;
-use crate::framing::Fault;
+use crate::framing::{Fault, Part};
 use crate::http::client_subject::ClientSubject;
+use crate::http::customer_body::CustomerBody;
+use crate::http::expectation::{Continue, Expectation};
 use crate::http::forwarding::Customer;
 use crate::http::headers;
 use crate::http::pages::ErrorPage;
@@ -18,9 +21,9 @@ use crate::upstream::connector::UpstreamConnection;
 use crate::upstream::error::in_words;
 use crate::upstream::pool::{Pool, Pooled};
 use crate::upstream::routes::{Routes, Upstream};
-use http::header::TRANSFER_ENCODING;
+use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HeaderValue, TRANSFER_ENCODING};
 use http::request::Parts;
-use http::{HeaderMap, Method, Request, Response, StatusCode, response};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Version, response};
 use hyper::body::{Body as _, Incoming};
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -31,8 +34,8 @@ use tidegate_trace::Phase;
 
 /// The reverse proxy of one connection.
 pub struct Proxy {
-    /// The state of the connection.
-    pub state: Rc<ConnectionState>,
+    /// Most fields of a request's head.
+    pub max_fields: usize,
     /// Content types of streams of events.
     pub stream_types: Rc<StreamTypes>,
     /// The customer, as the upstream learns of them.
@@ -43,28 +46,51 @@ pub struct Proxy {
     pub routes: Rc<Routes>,
 }
 
-/// Serves one request. Never fails: an error becomes an error page, or cuts the
+/// Serves one request of a connection with HTTP/1. Never fails: an error becomes an error page, or cuts the
 /// response's body.
 ///
 /// The request is under way when this returns, not only when the future is polled: in
 /// between the library reads on, and may find that what follows is malformed.
 pub fn serve(
     proxy: Rc<Proxy>,
+    state: Rc<ConnectionState>,
     request: Request<Incoming>,
 ) -> impl Future<Output = Result<Response<ResponseBody>, Infallible>> {
-    let exchange = proxy.state.request(!request.body().is_end_stream());
+    let exchange = state.request(!request.body().is_end_stream());
     exchange.asked.note(&request);
+    let is_http_1_0 = request.version() < Version::HTTP_11;
     let request_id = exchange.log().map(|log| log.begin(&request));
+    let answered = (request.map(CustomerBody::Http1), request_id);
     let guard = RequestGuard::new(exchange.clone());
-    async move { Ok(answer(&proxy, &exchange, (request, request_id), guard).await) }
+    async move {
+        let (mut response, streams) = answer_with(&proxy, &exchange, answered, guard).await;
+        if is_http_1_0 && response.body().size_hint().exact().is_none() {
+            // Its end is the end of the connection.
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        state.response(&exchange, streams, clock::now());
+        Ok(response)
+    }
 }
 
-async fn answer(
+/// Serves one request. Never fails. Returns whether the response begins a stream of events as
+/// well.
+pub fn answer<'a>(
+    proxy: &'a Proxy,
+    exchange: &'a Rc<Exchange>,
+    request: Request<CustomerBody>,
+) -> impl Future<Output = (Response<ResponseBody>, bool)> + 'a {
+    let request_id = exchange.log().map(|log| log.begin(&request));
+    let guard = RequestGuard::new(exchange.clone());
+    answer_with(proxy, exchange, (request, request_id), guard)
+}
+
+async fn answer_with(
     proxy: &Proxy,
     exchange: &Rc<Exchange>,
-    request: (Request<Incoming>, Option<u128>),
+    request: (Request<CustomerBody>, Option<u128>),
     guard: RequestGuard,
-) -> Response<ResponseBody> {
+) -> (Response<ResponseBody>, bool) {
     let (mut streams, mut by_gate) = (false, false);
     let response = match serve_by_route(proxy, exchange, request).await {
         Ok(Answered::File(file)) => file.map(|body| match body {
@@ -98,8 +124,7 @@ async fn answer(
     exchange.counters.code(status);
     exchange.log().inspect(|log| log.answered(status, by_gate));
     tidegate_trace::with_line(|line| line.set_status(status));
-    proxy.state.response(exchange, streams, clock::now());
-    response
+    (response, streams)
 }
 
 /// A response.
@@ -153,7 +178,7 @@ fn to_customer(
 async fn serve_by_route(
     proxy: &Proxy,
     exchange: &Rc<Exchange>,
-    (request, request_id): (Request<Incoming>, Option<u128>),
+    (request, request_id): (Request<CustomerBody>, Option<u128>),
 ) -> Result<Answered, Unanswered> {
     let to_head = request.method() == Method::HEAD;
     let (mut parts, body) = request.into_parts();
@@ -161,7 +186,18 @@ async fn serve_by_route(
     if let (Some(log), Some(traceparent)) = (exchange.log(), traceparent) {
         log.traced(traceparent);
     }
-    let chunked = parts.headers.contains_key(TRANSFER_ENCODING);
+    let chunked = match parts.version {
+        Version::HTTP_2 => {
+            if let Err(page) = headers::accept_http2(&mut parts, proxy.max_fields) {
+                if let ErrorPage::Malformed(rule) = page {
+                    exchange.note_malformed(Malformed::of(Fault { part: Part::Head, rule }));
+                }
+                return Err(page.into());
+            }
+            !body.is_end_stream() && !parts.headers.contains_key(CONTENT_LENGTH)
+        }
+        _ => parts.headers.contains_key(TRANSFER_ENCODING),
+    };
     headers::accept(&mut parts, chunked)?;
     let way = proxy.routes.find(&parts);
     exchange.takes(way.counts);
@@ -174,11 +210,13 @@ async fn serve_by_route(
         return Ok(Answered::File(file));
     }
     exchange.passed_to(way.upstream.name());
+    let by_http2 = parts.version == Version::HTTP_2;
     headers::to_upstream(&mut parts, &way.upstream.forwarding, &proxy.customer, chunked);
     if let Some(id) = request_id {
         headers::identify(&mut parts.headers, id);
     }
-    let answer = forward(proxy, exchange, way.upstream, parts, body).await?;
+    let body = RequestBody::new(body, exchange);
+    let answer = forward(proxy, exchange, way.upstream, (parts, body), by_http2).await?;
     way.upstream.responded();
     to_customer(exchange, answer, to_head)
 }
@@ -198,14 +236,23 @@ async fn forward(
     proxy: &Proxy,
     exchange: &Rc<Exchange>,
     upstream: &Upstream,
-    mut parts: Parts,
-    body: Incoming,
+    (mut parts, mut body): (Parts, RequestBody),
+    by_http2: bool,
 ) -> Result<(Response<Incoming>, Pooled), Unanswered> {
     if let Some(subject) = &proxy.subject {
         subject.set(&mut parts.headers);
     }
     let copy = body.is_end_stream().then(|| RetryCopy::of(&parts)).flatten();
-    let request = Request::from_parts(parts, RequestBody::new(body, exchange));
+    let expects = parts.headers.contains_key(EXPECT) && !body.is_end_stream();
+    let asked = expects.then(Continue::default);
+    if let Some(asked) = &asked {
+        body.wait_for(Expectation::new(asked.clone()));
+    }
+    let mut request = Request::from_parts(parts, body);
+    if by_http2 || expects {
+        let interim = by_http2.then(|| exchange.interim.clone());
+        note_interim(&mut request, interim, asked);
+    }
 
     let pool = upstream.choose();
     let pooled = poll_fn(|cx| Poll::Ready(pool.pop(cx))).await;
@@ -227,6 +274,28 @@ async fn forward(
             on_new_connection(pool, exchange, request).await
         }
     }
+}
+
+/// Notes the interim responses (1xx) to a request: a customer with HTTP/2 receives them, and a
+/// 100 lets the body go. With HTTP/1 the library can send the customer none but 100, which it does
+/// when the body is read.
+fn note_interim(
+    request: &mut Request<RequestBody>,
+    interim: Option<Interim>,
+    asked: Option<Continue>,
+) {
+    hyper::ext::on_informational(request, move |response| {
+        if let Some(interim) = &interim
+            && (response.status() != StatusCode::CONTINUE || asked.is_some())
+        {
+            interim.push(response.status(), response.headers().iter());
+        }
+        if let Some(asked) = &asked
+            && response.status() == StatusCode::CONTINUE
+        {
+            asked.arrived();
+        }
+    });
 }
 
 /// Sends a request over a new connection.

@@ -11,10 +11,12 @@ use crate::context::CoreContext;
 use crate::framing::{Limits, Part};
 use crate::http::client_subject::ClientSubject;
 use crate::http::forwarding::Customer;
+use crate::http::http2;
 use crate::http::pages::ErrorPage;
 use crate::http::proxy::{self, Proxy};
 use crate::http::stream::Stream;
 use crate::http::stream_types::StreamTypes;
+use crate::http::timer::poll_deadline;
 use crate::places::Place;
 use crate::shutdown::Stage;
 use crate::telemetry::clock;
@@ -27,9 +29,8 @@ use hyper_util::rt::TokioIo;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
-use std::time::Instant;
-use tokio::time::{Sleep, sleep_until};
+use std::task::{Poll, ready};
+use tokio::time::sleep_until;
 
 /// Serves the requests of a core's connections.
 pub struct HttpServer {
@@ -81,12 +82,17 @@ impl HttpServer {
         let subject = subject.map(|name| ClientSubject::new(name, transport.client_certificate()));
         let proxy = Rc::new(Proxy {
             subject,
-            state: state.clone(),
+            max_fields: config.limits.head_max_fields,
             stream_types: self.stream_types.clone(),
             customer: Customer::new(client.peer, client.scheme),
             routes: self.routes.clone(),
         });
-        let service = service_fn(move |request| proxy::serve(proxy.clone(), request));
+        if transport.speaks_http2() {
+            return http2::connection::serve(&self.context, transport, state, &place, proxy).await;
+        }
+        let served = state.clone();
+        let service =
+            service_fn(move |request| proxy::serve(proxy.clone(), served.clone(), request));
         let stream = TokioIo::new(Stream::new(transport, state.clone(), self.limits));
         let mut connection = self.builder().serve_connection(stream, service);
         let ended = self.until_end(&state, &place, &mut connection).await;
@@ -204,21 +210,6 @@ impl HttpServer {
                 }
             }
         }
-    }
-}
-
-/// Ready when a deadline has passed. Armed lazily: the timer moves only when it fires, or
-/// when the deadline came nearer.
-fn poll_deadline(mut sleep: Pin<&mut Sleep>, deadline: Instant, cx: &mut Context<'_>) -> Poll<()> {
-    if sleep.deadline() > deadline.into() {
-        sleep.as_mut().reset(deadline.into());
-    }
-    loop {
-        ready!(sleep.as_mut().poll(cx));
-        if deadline <= clock::read() {
-            return Poll::Ready(());
-        }
-        sleep.as_mut().reset(deadline.into());
     }
 }
 

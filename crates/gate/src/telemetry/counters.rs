@@ -3,8 +3,8 @@
 
 use crate::telemetry::durations::DurationBucket;
 use crate::telemetry::labels::{
-    Bucket, By, Class, End, HandshakeKind, Malformed, OTHER_PROTOCOLS, StatusCode, TicketResult,
-    Tier, UpstreamFault,
+    Bucket, By, Class, End, Flood, HandshakeKind, Malformed, OTHER_PROTOCOLS, StatusCode,
+    StreamEnd, TicketResult, Tier, UpstreamFault,
 };
 use crate::telemetry::troubles::Troubles;
 use std::sync::Arc;
@@ -45,6 +45,8 @@ type PerBucket<T> = By<Bucket, T, { Bucket::COUNT }>;
 type PerEnd<T> = By<End, T, { End::COUNT }>;
 type PerTicketResult<T> = By<TicketResult, T, { TicketResult::COUNT }>;
 type PerProtocol<T> = By<OtherProtocol, T, { OTHER_PROTOCOLS.len() }>;
+type PerFlood<T> = By<Flood, T, { Flood::COUNT }>;
+type PerStreamEnd<T> = By<StreamEnd, T, { StreamEnd::COUNT }>;
 type PerTier<T> = By<Tier, T, { Tier::COUNT }>;
 type PerFault<T> = By<UpstreamFault, T, { UpstreamFault::COUNT }>;
 type PerMalformed<T> = By<Malformed, T, { Malformed::COUNT }>;
@@ -193,6 +195,10 @@ counters! {
     malformed_requests: PerMalformed,
     /// Responses of the upstream that break HTTP.
     malformed_responses: PerMalformed,
+    /// Connections closed since the customer sent too much by HTTP/2.
+    http2_floods: PerFlood,
+    /// Streams of HTTP/2 that ended before their response was complete.
+    streams_reset: PerStreamEnd,
     /// Connections opened to the upstream.
     upstream_connects: Scalar,
     /// Failures of the upstream.

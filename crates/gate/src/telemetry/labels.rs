@@ -181,6 +181,8 @@ labels! {
         SessionLimit = "session_limit",
         /// A request's head was not complete in time.
         HeadDeadline = "head_deadline",
+        /// HTTP/2: more resets or control frames than allowed.
+        Flood = "flood",
         /// The customer sent or read nothing of a body in time, or too little.
         BodyDeadline = "body_deadline",
         /// A request that breaks HTTP.
@@ -233,6 +235,28 @@ labels! {
         Chunk = "chunk",
         /// A trailer of a body.
         Trailer = "trailer",
+        /// A frame of HTTP/2.
+        Frame = "frame",
+    }
+
+    /// What a customer sent too much of by HTTP/2, so that the connection was closed.
+    pub enum Flood {
+        /// Resets of streams.
+        Resets = "resets",
+        /// Control frames, those that continue a head, or empty data.
+        ControlFrames = "control_frames",
+        /// What the library bounds: streams that break HTTP, heads without end, small data.
+        Library = "library",
+    }
+
+    /// Why a stream of HTTP/2 ended before its response was complete.
+    pub enum StreamEnd {
+        /// The customer reset it, or left.
+        Customer = "customer",
+        /// The customer sent or read nothing of a body in time, or too little.
+        Deadline = "deadline",
+        /// The upstream cut the response, or stopped sending it.
+        Truncated = "truncated",
     }
 
     /// What became of the ticket in a hello.

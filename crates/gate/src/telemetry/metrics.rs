@@ -133,6 +133,10 @@ impl Snapshot {
                 text.sample("", &[("side", side), ("what", what)], *count);
             }
         }
+        let help = "Connections closed since the customer sent too much by HTTP/2, by what.";
+        text.counts("tidegate_http2_floods_total", help, "what", &self.http2_floods);
+        let help = "Streams of HTTP/2 that ended before their response was complete, by reason.";
+        text.counts("tidegate_http2_streams_reset_total", help, "reason", &self.streams_reset);
         let help = "Requests sent again, since the connection to the upstream had gone stale.";
         text.family("tidegate_upstream_retries_total", "counter", help);
         text.sample("", &[], self.upstream_retries);

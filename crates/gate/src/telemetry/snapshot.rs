@@ -189,6 +189,14 @@ pub struct Snapshot {
     /// Responses of the upstream that break HTTP, by the same parts.
     #[serde(serialize_with = "as_object")]
     pub malformed_responses: Vec<(&'static str, u64)>,
+    /// Connections closed since the customer sent too much by HTTP/2, by what (`resets`,
+    /// `control_frames`, `library`): each once.
+    #[serde(serialize_with = "as_object")]
+    pub http2_floods: Vec<(&'static str, u64)>,
+    /// Streams of HTTP/2 that ended before their response was complete, by reason (`customer`,
+    /// `deadline`, `truncated`): each once.
+    #[serde(serialize_with = "as_object")]
+    pub streams_reset: Vec<(&'static str, u64)>,
     /// Requests sent to the upstream a second time, since the first connection
     /// had gone stale.
     pub upstream_retries: u64,

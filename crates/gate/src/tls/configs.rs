@@ -65,17 +65,19 @@ impl ServerConfigs {
             signing.push(Arc::new(CertifiedKey::new(chain, key)));
             non_signing.push(Arc::new(other));
         }
+        let protocols = protocols(config.listen.http2);
         let tls12 = config.tls.minimum_version == MinimumVersion::Tls12;
         let client_auth = clients::rules_hash(config);
         let verifier = clients::verifier(config, &provider)?;
         let serving = transcript::with_names_as_sent(&provider);
         let keys: Vec<_> = signing.iter().map(|one: &Arc<CertifiedKey>| &*one.key).collect();
-        let offer = Offer::new(&provider, &keys, names.clone(), client_auth, tls12);
+        let offer = Offer::new(&provider, &keys, names.clone(), client_auth, tls12)
+            .with_protocols(protocols);
         let signing = Arc::new(AgreedKey { names: names.clone(), keys: signing });
         let non_signing = Arc::new(AgreedKey { names, keys: non_signing });
         let make = |provider: &Arc<CryptoProvider>, keys: &Arc<AgreedKey>, opens| {
             let ticketer = Ticketer { keyring: keyring.clone(), opens, client_auth };
-            server_config(provider, tls12, verifier.clone(), keys.clone(), ticketer)
+            server_config(provider, tls12, verifier.clone(), keys.clone(), ticketer, protocols)
         };
         let of_group = |group: &&'static dyn SupportedKxGroup| {
             let provider = Arc::new(CryptoProvider { kx_groups: vec![*group], ..serving.clone() });
@@ -104,12 +106,18 @@ fn offered(group: KeyExchange) -> Option<&'static dyn SupportedKxGroup> {
     known.copied().find(|known| u16::from(known.name()) == group.code())
 }
 
+/// The protocols above TLS (ALPN), the preferred one first.
+fn protocols(http2: bool) -> &'static [&'static [u8]] {
+    if http2 { &[b"h2", b"http/1.1"] } else { &[b"http/1.1"] }
+}
+
 fn server_config(
     provider: &Arc<CryptoProvider>,
     tls12: bool,
     verifier: Arc<dyn ClientCertVerifier>,
     keys: Arc<AgreedKey>,
     ticketer: Ticketer,
+    protocols: &[&[u8]],
 ) -> Result<Arc<ServerConfig>, rustls::Error> {
     // A group that TLS 1.2 does not have is chosen for a hello of TLS 1.3 only.
     let tls12 = tls12
@@ -127,7 +135,7 @@ fn server_config(
     config.ticketer = Arc::new(ticketer);
     // Each costs about 5 µs, and one is enough for a client that returns.
     config.send_tls13_tickets = 1;
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     Ok(Arc::new(config))
 }
 

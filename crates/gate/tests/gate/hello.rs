@@ -191,7 +191,7 @@ fn a_handshake_without_progress_is_cut_at_its_deadline() {
 fn a_client_without_a_common_protocol_gets_an_alert() {
     let gate = gate(hello(), "");
     let mut config = client(rustls::ALL_VERSIONS);
-    config.alpn_protocols = vec![b"h2".to_vec()];
+    config.alpn_protocols = vec![b"spdy/3".to_vec()];
     let error = get(&mut connect(&gate, &std::sync::Arc::new(config)), "/").unwrap_err();
     assert!(error.to_string().contains("NoApplicationProtocol"), "{error}");
     counted(&gate, "failed", |totals| totals.handshakes_failed[HandshakeKind::Full] == 1);

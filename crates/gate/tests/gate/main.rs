@@ -12,6 +12,8 @@ mod connection_limit;
 mod deadlines;
 mod handshake_kinds;
 mod hello;
+mod http2;
+mod http2_floods;
 mod plain_http;
 mod prefixes;
 mod proxy;

@@ -29,6 +29,14 @@ impl Transport {
         }
     }
 
+    /// Whether the client chose HTTP/2.
+    pub fn speaks_http2(&self) -> bool {
+        match self {
+            Self::Tls(tls) => tls.speaks_http2(),
+            Self::Plain(_) => false,
+        }
+    }
+
     /// The socket below.
     pub fn socket(&mut self) -> &mut TcpStream {
         match self {

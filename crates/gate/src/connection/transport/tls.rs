@@ -86,6 +86,11 @@ impl TlsStream {
         self.session.peer_certificates()?.first().map(AsRef::as_ref)
     }
 
+    /// Whether the client chose HTTP/2.
+    pub fn speaks_http2(&self) -> bool {
+        self.session.alpn_protocol() == Some(b"h2")
+    }
+
     /// The socket below.
     pub fn socket(&mut self) -> &mut TcpStream {
         &mut self.socket

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 pub mod files;
+pub mod http2;
 pub mod openssl;
 pub mod plain;
 

@@ -1,0 +1,99 @@
+//! The body of a customer's request, by the version of HTTP that they use.
+
+use bytes::Bytes;
+use h2::RecvStream;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+/// The body of a customer's request.
+pub enum CustomerBody {
+    /// By HTTP/1.
+    Http1(Incoming),
+    /// By HTTP/2.
+    Http2(StreamBody),
+}
+
+/// Why a request's body breaks off.
+#[derive(Debug, thiserror::Error)]
+pub enum CutBody {
+    /// HTTP/1: the connection broke, or its bytes break the grammar.
+    #[error(transparent)]
+    Http1(hyper::Error),
+    /// HTTP/2: the customer reset the stream, the connection broke, or the data are not as long
+    /// as they should be.
+    #[error(transparent)]
+    Http2(h2::Error),
+}
+
+/// The data of a stream. The library checks their length.
+pub struct StreamBody {
+    stream: RecvStream,
+    /// Bytes that are still to come, where the request names a length.
+    left: Option<u64>,
+    data_over: bool,
+}
+
+impl StreamBody {
+    /// The data of a stream, whose request names this length.
+    pub fn new(stream: RecvStream, length: Option<u64>) -> Self {
+        Self { stream, left: length, data_over: false }
+    }
+
+    fn is_over(&self) -> bool {
+        self.left == Some(0) || self.stream.is_end_stream()
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, h2::Error>>> {
+        if !self.data_over {
+            match ready!(self.stream.poll_data(cx)) {
+                Some(Ok(bytes)) => {
+                    // Fails only where nothing more can come.
+                    let _ = self.stream.flow_control().release_capacity(bytes.len());
+                    self.left = self.left.map(|left| left.saturating_sub(bytes.len() as u64));
+                    return Poll::Ready(Some(Ok(Frame::data(bytes))));
+                }
+                // A reset for whatever reason: what has arrived is not all of it.
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => self.data_over = true,
+            }
+        }
+        let trailers = ready!(self.stream.poll_trailers(cx));
+        Poll::Ready(trailers.transpose().map(|trailers| trailers.map(Frame::trailers)))
+    }
+}
+
+impl Body for CustomerBody {
+    type Data = Bytes;
+    type Error = CutBody;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, CutBody>>> {
+        match self.get_mut() {
+            Self::Http1(body) => {
+                Pin::new(body).poll_frame(cx).map(|frame| frame.map(|f| f.map_err(CutBody::Http1)))
+            }
+            Self::Http2(body) => {
+                body.poll(cx).map(|frame| frame.map(|f| f.map_err(CutBody::Http2)))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Http1(body) => body.is_end_stream(),
+            Self::Http2(body) => body.is_over(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Http1(body) => body.size_hint(),
+            Self::Http2(body) if body.is_over() => SizeHint::with_exact(0),
+            Self::Http2(body) => body.left.map_or_else(SizeHint::default, SizeHint::with_exact),
+        }
+    }
+}
