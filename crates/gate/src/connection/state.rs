@@ -124,7 +124,7 @@ impl ConnectionState {
 
     /// Whether no request is under way.
     pub fn awaits_request(&self) -> bool {
-        self.exchange.awaits_request()
+        self.open_streams.get() == 0 && self.exchange.awaits_request()
     }
 
     /// Bytes of HTTP arrived from the customer.

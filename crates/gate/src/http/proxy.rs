@@ -65,7 +65,9 @@ pub fn serve(
     async move {
         let (mut response, streams) = answer_with(&proxy, &exchange, answered, guard).await;
         if is_http_1_0 && response.body().size_hint().exact().is_none() {
-            // Its end is the end of the connection.
+            // Its end is the end of the connection. For a response of HTTP/1.1 the library would
+            // keep it.
+            *response.version_mut() = Version::HTTP_10;
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         state.response(&exchange, streams, clock::now());

@@ -105,6 +105,7 @@ impl HttpServer {
         let mut builder = http1::Builder::new();
         // `ConnectionState` has the deadlines: no timer per request.
         builder.header_read_timeout(None);
+        builder.preserve_header_case(true);
         builder.max_buf_size(limits.head_max_bytes.max(64 * 1024));
         builder.max_header_size(limits.head_max_bytes);
         if limits.head_max_fields != 100 {

@@ -62,6 +62,7 @@ impl Connector {
         let head_bytes = config.limits.head_max_bytes.max(64 * 1024);
         let limits = Limits { head_bytes, fields: config.limits.head_max_fields };
         builder.max_buf_size(head_bytes);
+        builder.preserve_header_case(true);
         if config.limits.head_max_fields != 100 {
             builder.max_headers(config.limits.head_max_fields);
         }

@@ -14,12 +14,32 @@ pub struct WatchedSocket<S> {
     socket: S,
     responses: Responses,
     unacked: Rc<UnackedMeter>,
+    /// Writing failed: what has arrived is still to be read.
+    write_failed: bool,
 }
 
 impl<S> WatchedSocket<S> {
     /// Checks what is read from the socket, and measures what is not acknowledged.
     pub fn new(socket: S, responses: Responses, unacked: Rc<UnackedMeter>) -> Self {
-        Self { socket, responses, unacked }
+        Self { socket, responses, unacked, write_failed: false }
+    }
+
+    /// What writing came to. An upstream that answers early and closes makes it fail while the
+    /// answer waits to be read. So an error is left to reading, which finds the end of the
+    /// connection after the answer.
+    fn written<T>(
+        &mut self,
+        written: Poll<io::Result<T>>,
+        cx: &Context<'_>,
+    ) -> Poll<io::Result<T>> {
+        match written {
+            Poll::Ready(Err(_)) => {
+                self.write_failed = true;
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            written => written,
+        }
     }
 }
 
@@ -42,9 +62,12 @@ impl<S: AsyncWrite + OverTcp + Unpin> AsyncWrite for WatchedSocket<S> {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
+        if self.write_failed {
+            return Poll::Pending;
+        }
         let polled = Pin::new(&mut self.socket).poll_write(cx, buf);
         self.unacked.note(&polled, self.socket.tcp());
-        polled
+        self.written(polled, cx)
     }
 
     fn poll_write_vectored(
@@ -52,9 +75,12 @@ impl<S: AsyncWrite + OverTcp + Unpin> AsyncWrite for WatchedSocket<S> {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        if self.write_failed {
+            return Poll::Pending;
+        }
         let polled = Pin::new(&mut self.socket).poll_write_vectored(cx, bufs);
         self.unacked.note(&polled, self.socket.tcp());
-        polled
+        self.written(polled, cx)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -62,9 +88,12 @@ impl<S: AsyncWrite + OverTcp + Unpin> AsyncWrite for WatchedSocket<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.write_failed {
+            return Poll::Pending;
+        }
         let polled = Pin::new(&mut self.socket).poll_flush(cx);
         self.unacked.note(&polled, self.socket.tcp());
-        polled
+        self.written(polled, cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

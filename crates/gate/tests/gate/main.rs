@@ -14,6 +14,8 @@ mod handshake_kinds;
 mod hello;
 mod http2;
 mod http2_floods;
+mod http2_peers;
+mod manners;
 mod plain_http;
 mod prefixes;
 mod proxy;

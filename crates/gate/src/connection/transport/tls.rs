@@ -105,6 +105,9 @@ impl TlsStream {
     ) -> Poll<io::Result<()>> {
         loop {
             match self.session.reader().into_first_chunk() {
+                Ok([]) if !state.awaits_request() => {
+                    return self.poll_end_of_socket(cx);
+                }
                 Ok(chunk) => {
                     let n = chunk.len().min(buf.remaining());
                     buf.put_slice(&chunk[..n]);
@@ -131,6 +134,17 @@ impl TlsStream {
                 return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, error)));
             }
         }
+    }
+
+    /// The customer has ended their sending side by a close_notify, and may wait for the answer.
+    /// Ready when they have closed the socket as well.
+    ///
+    /// Source: RFC 8446, section 6.1.
+    fn poll_end_of_socket(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // Nothing may follow; what does ends the connection too.
+        let mut scratch = [0; 64];
+        let mut buf = ReadBuf::new(&mut scratch);
+        Pin::new(&mut self.socket).poll_read(cx, &mut buf)
     }
 
     /// Accepts bytes of HTTP to send. Returns how many.
