@@ -357,3 +357,56 @@ fn without_http2_customers_use_http_1_1() {
     let mut connection = connect(&gate, &std::sync::Arc::new(http2_client()));
     assert_eq!(get(&mut connection, "/").unwrap().text(), "hello");
 }
+
+#[test]
+fn under_load_a_drain_answers_every_request_or_says_that_it_was_not_served() {
+    let gate = gate(hello(), "");
+    run(async {
+        let sender = connect_http2(&gate).await;
+        let served = std::cell::Cell::new(0);
+        let customers = (0..8).map(|_| async {
+            loop {
+                let mut ready = match sender.clone().ready().await {
+                    Ok(ready) => ready,
+                    Err(error) => return error,
+                };
+                let get = request("GET", "/").body(()).unwrap();
+                let answer = match ready.send_request(get, true) {
+                    Ok((answer, _)) => answer.await,
+                    Err(error) => return error,
+                };
+                match answer {
+                    Ok(answer) => assert_eq!(whole(answer).await.unwrap().1, b"hello"),
+                    Err(error) => return error,
+                }
+                served.set(served.get() + 1);
+                if served.get() == 200 {
+                    gate.drain();
+                }
+            }
+        });
+        for error in futures_util::future::join_all(customers).await {
+            assert!(error.is_go_away() && error.is_remote(), "{error:?}");
+            assert_eq!(error.reason(), Some(h2::Reason::NO_ERROR));
+        }
+        assert!(served.get() >= 200);
+    });
+    gate.join().unwrap();
+}
+
+#[test]
+fn a_customer_who_opens_all_windows_and_reads_nothing_is_cut() {
+    const LARGE: &str = "0123456789abcdef";
+    let answer = ok(&LARGE.repeat(1 << 18));
+    let gate = gate(answering(move |_| answer.clone()), "[limits]\ndownload_pause = \"300ms\"\n");
+    let mut connection = connect_by_hand(&gate);
+    let window = frame(4, 0, 0, &[0, 4, 0x7f, 0xff, 0xff, 0xff]);
+    let all = frame(8, 0, 0, &0x7000_0000_u32.to_be_bytes());
+    write(&mut connection, &[window, all].concat()).unwrap();
+    for stream in 0..20 {
+        write(&mut connection, &frame(1, END_STREAM | END_HEADERS, 2 * stream + 1, &head(&GET)))
+            .unwrap();
+    }
+    counted(&gate, "cut", |totals| totals.ends[End::BodyDeadline] == 1);
+    counted(&gate, "all are over", |totals| totals.in_requests == 0 && totals.upstream_open == 0);
+}

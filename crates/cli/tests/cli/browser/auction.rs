@@ -33,6 +33,8 @@ async fn a_person_browses_logs_in_and_bids_in_chromium() {
     let page = browser(&driver, &folder.path().join("profile")).await;
 
     page.goto(gate.address("gate")).await.unwrap();
+    let protocol = "return performance.getEntriesByType('navigation')[0].nextHopProtocol";
+    assert_eq!(page.execute(protocol, Vec::new()).await.unwrap(), "h2");
     let words = page.find(Locator::Css("header [name=q]")).await.unwrap();
     words.send_keys("with").await.unwrap();
     follow(&page, "header form[action='/search'] button").await;

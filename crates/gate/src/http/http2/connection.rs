@@ -233,8 +233,8 @@ async fn finish(library: Library, shared: &Shared, end: End) {
         // The library has ended.
         _ => return,
     };
-    // After the flood the customer may still be sending.
-    shared.lingers.set(end == End::Flood);
+    // The customer may still be sending, and a reset would overtake the GOAWAY.
+    shared.lingers.set(matches!(end, End::Flood | End::Drain));
     library.abrupt_shutdown(reason);
     let patience: Instant =
         Instant::now() + if end == End::Displaced { Duration::ZERO } else { LINGER };
