@@ -88,7 +88,7 @@ impl Frames {
     /// Reads bytes in the order of their arrival.
     ///
     /// # Errors
-    /// The customer has used up an allowance.
+    /// The customer has used up an allowance: the connection has to end.
     pub fn feed(&mut self, mut bytes: &[u8], now: Instant) -> Result<(), Excess> {
         let preface = self.preface.min(bytes.len());
         self.preface -= preface;
@@ -217,12 +217,18 @@ mod tests {
     #[test]
     fn an_allowance_grows_with_time_and_with_what_the_customer_receives() {
         let now = Instant::now();
-        let mut frames = opened(now);
-        assert_eq!(accepted(&mut frames, 8, 0, 4, now), 20);
-        frames.sent(5 * 1024);
-        assert_eq!(accepted(&mut frames, 8, 0, 4, now), 5);
-        assert_eq!(accepted(&mut frames, 8, 0, 4, now + PERIOD / 2), 10);
-        assert_eq!(accepted(&mut frames, 8, 0, 4, now + 100 * PERIOD), 20, "and no further");
+        let used_up = || {
+            let mut frames = opened(now);
+            (0..20).for_each(|_| frames.feed(&frame(8, 0, 4), now).unwrap());
+            frames
+        };
+        assert_eq!(accepted(&mut used_up(), 8, 0, 4, now), 0);
+        let mut reads = used_up();
+        reads.sent(5 * 1024);
+        assert_eq!(accepted(&mut reads, 8, 0, 4, now), 5);
+        assert_eq!(accepted(&mut used_up(), 8, 0, 4, now + PERIOD / 2), 10);
+        let later = now + 100 * PERIOD;
+        assert_eq!(accepted(&mut used_up(), 8, 0, 4, later), 20, "and no further");
     }
 
     #[test]

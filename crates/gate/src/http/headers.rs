@@ -419,4 +419,39 @@ mod tests {
         }
         assert!(answered(false, &[("transfer-encoding", "Chunked")]).unwrap().1);
     }
+
+    fn by_http2(request: http::request::Builder) -> Result<Parts, ErrorPage> {
+        let mut parts = request.version(Version::HTTP_2).body(()).unwrap().into_parts().0;
+        accept_http2(&mut parts, 10)?;
+        accept(&mut parts, false)?;
+        Ok(parts)
+    }
+
+    #[test]
+    fn a_request_of_http2_gets_the_form_of_http_1_1() {
+        let request =
+            Request::get("https://shop/a?b").header("cookie", "a=1").header("cookie", "b");
+        let parts = by_http2(request).unwrap();
+        assert_eq!(
+            (parts.uri, get(&parts.headers, "host")),
+            ("/a?b".parse().unwrap(), "shop".into())
+        );
+        assert_eq!(get(&parts.headers, "cookie"), "a=1; b");
+        let same = Request::get("https://shop/").header("host", "SHOP");
+        assert!(by_http2(same).is_ok());
+    }
+
+    #[test]
+    fn a_request_of_http2_that_could_be_read_in_two_ways_is_refused() {
+        let post = || Request::post("https://shop/");
+        let refused = |request| by_http2(request).unwrap_err();
+        assert_eq!(refused(post().header("host", "other")), ErrorPage::BadHost);
+        let length = ErrorPage::Malformed(Rule::Length);
+        assert_eq!(refused(post().header("content-length", "+5")), length);
+        let twice = post().header("content-length", "5").header("content-length", "5");
+        assert_eq!(refused(twice), length);
+        let many = (0..11).fold(post(), |request, at| request.header(format!("x-{at}"), "1"));
+        assert_eq!(refused(many), ErrorPage::Malformed(Rule::Fields));
+        assert_eq!(refused(Request::get("/")), ErrorPage::BadHost);
+    }
 }
