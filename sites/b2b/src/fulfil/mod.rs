@@ -30,7 +30,7 @@ use tokio::sync::Notify;
 
 pub use options::FulfilOptions;
 use partner::Partner;
-pub use queues::{INDEXES, NUMBERED, TABLES, TEXT};
+pub use queues::{INDEXES, TABLES, TEXT};
 pub use report::Report;
 use shipping::Shipping;
 pub use state::OrderState;

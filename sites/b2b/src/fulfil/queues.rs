@@ -33,8 +33,6 @@ CREATE INDEX stock_queue_due ON stock_queue (state, next);
 CREATE UNIQUE INDEX stock_queue_open ON stock_queue (item) WHERE state = 0;
 CREATE INDEX stock_queue_pending ON stock_queue (created) WHERE state = 0;
 ";
-/// Those whose rows are numbered by the database.
-pub const NUMBERED: [&str; 2] = TABLES;
 
 /// A step of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
