@@ -182,6 +182,10 @@ impl HttpServer {
         };
         if malformed {
             exchange.note_malformed(Malformed::Head);
+            if matches!(ended, Ended::Over(Err(_))) && exchange.awaits_request() {
+                let code = http::StatusCode::BAD_REQUEST.as_u16();
+                exchange.log().inspect(|log| log.malformed(code));
+            }
             // The customer may still be sending; the answer must reach them all the same.
             stream.close_lingering().await;
             return End::BadRequest;
