@@ -89,7 +89,9 @@ fn flags(work: Work, target: SocketAddr, connections: u32) -> Vec<String> {
     ];
     let version = match work {
         Work::Full(version) | Work::Resumed(version) => Some(version),
-        Work::KeepAliveTls | Work::StaticTls | Work::Refused => Some(Version::Tls13),
+        Work::KeepAliveTls | Work::KeepAliveHttp2 | Work::StaticTls | Work::Refused => {
+            Some(Version::Tls13)
+        }
         Work::KeepAliveClear => None,
     };
     let (tls, suites) = match version {
@@ -108,6 +110,7 @@ fn flags(work: Work, target: SocketAddr, connections: u32) -> Vec<String> {
     let keep: &[&str] = match work {
         Work::Full(_) | Work::Refused => &["--keep=session"],
         Work::Resumed(_) => &["--keep=session", "--full-share=0"],
+        Work::KeepAliveHttp2 => &["--keep=customer", "--http=2"],
         Work::KeepAliveTls | Work::KeepAliveClear | Work::StaticTls => &["--keep=customer"],
     };
     flags.extend(keep.iter().map(|flag| (*flag).to_owned()));
@@ -188,8 +191,12 @@ mod tests {
 
     #[test]
     fn flags_fix_the_number_of_connections_their_requests_and_their_close() {
-        for work in [Work::KeepAliveTls, Work::KeepAliveClear, Work::StaticTls] {
-            assert!(flags_of(work).contains("--keep=customer"), "{work:?}");
+        for work in
+            [Work::KeepAliveTls, Work::KeepAliveHttp2, Work::KeepAliveClear, Work::StaticTls]
+        {
+            let flags = flags_of(work);
+            assert!(flags.contains("--keep=customer"), "{work:?}");
+            assert_eq!(flags.contains("--http=2"), work == Work::KeepAliveHttp2);
         }
         let clear = flags_of(Work::KeepAliveClear);
         assert!(clear.contains("http://localhost") && !clear.contains("--tls"), "{clear}");

@@ -53,6 +53,7 @@ pub const ROWS: &[Row] = &[
         most_of_haproxy: 0.8,
         ..row("keepalive-tls", "keep-alive GET 1 KiB, TLS 1.3", Work::KeepAliveTls, Key::P256)
     },
+    row("keepalive-http2", "keep-alive GET 1 KiB, HTTP/2", Work::KeepAliveHttp2, Key::P256),
     row("keepalive-clear", "keep-alive GET 1 KiB, plain HTTP", Work::KeepAliveClear, Key::P256),
     row("static", "keep-alive GET of a 1 KiB file, TLS 1.3", Work::StaticTls, Key::P256),
     row(REFUSAL, "refused after the hello", Work::Refused, Key::P256),

@@ -53,7 +53,10 @@ fn refusing(setup: &Setup, target: SocketAddr) -> String {
 fn proxying(work: Work, setup: &Setup, target: SocketAddr) -> String {
     let (bind, scheme) = match work {
         Work::KeepAliveClear => (String::new(), "http"),
-        _ => (format!(" ssl crt {}", setup.certificate.both.display()), "https"),
+        _ => {
+            let alpn = if work == Work::KeepAliveHttp2 { " alpn h2" } else { "" };
+            (format!(" ssl crt {}{alpn}", setup.certificate.both.display()), "https")
+        }
     };
     format!(
         "listen proxying

@@ -112,7 +112,7 @@ fn http(work: Work, setup: &Setup, target: SocketAddr, serve: &str) -> String {
     let (ssl, certificate) = match work {
         Work::KeepAliveClear => ("", String::new()),
         _ => (
-            " ssl",
+            if work == Work::KeepAliveHttp2 { " ssl http2" } else { " ssl" },
             format!(
                 "ssl_certificate {}; ssl_certificate_key {};",
                 setup.certificate.chain.display(),

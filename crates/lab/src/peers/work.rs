@@ -12,6 +12,8 @@ pub enum Work {
     Resumed(Version),
     /// One GET on a TLS 1.3 connection that stays open.
     KeepAliveTls,
+    /// One GET by HTTP/2 on a TLS 1.3 connection that stays open.
+    KeepAliveHttp2,
     /// One GET on a plain HTTP connection that stays open.
     KeepAliveClear,
     /// One GET of a file of 1 KiB on a TLS 1.3 connection that stays open.
