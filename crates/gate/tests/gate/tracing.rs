@@ -157,3 +157,29 @@ fn a_trace_that_cannot_be_written_is_named() {
     let error = tidegate_gate::Gate::start(config).unwrap_err().to_string();
     assert!(error.contains("/nowhere/gate.trace") && error.contains("name a file"), "{error}");
 }
+
+#[test]
+fn each_request_of_http2_has_a_line_of_its_own_beside_its_connections() {
+    use crate::common::http2::{connect_http2, exchange, request, run};
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("gate.trace");
+    let gate = gate(hello(), &table(&file));
+    run(async {
+        let sender = connect_http2(&gate).await;
+        for _ in 0..3 {
+            exchange(&sender, request("GET", "/")).await.unwrap();
+        }
+    });
+    counted(&gate, "the connection is over", |totals| totals.open == 0);
+    drop(gate);
+    let process = read(&file);
+    let openings = process.lines.iter().filter(|line| line.request == 0);
+    assert_eq!(openings.map(|line| line.connection).count(), 1, "one connection");
+    let requests: Vec<_> = process.lines.iter().filter(|line| line.status == 200).collect();
+    assert_eq!(requests.len(), 3);
+    for line in requests {
+        let phases: Vec<Phase> = line.steps.iter().map(|step| step.phase).collect();
+        let expected = [Phase::ReadRequest, Phase::Service, Phase::Upstream, Phase::Respond];
+        assert_eq!(phases, expected);
+    }
+}

@@ -83,6 +83,15 @@ impl Line {
         Some(line)
     }
 
+    /// The line of a request that begins now with this phase, beside other requests of its
+    /// connection: the connection has a line of its own.
+    #[inline]
+    pub fn begin_request(phase: Phase) -> Option<Box<Self>> {
+        let mut line = Self::begin(phase)?;
+        line.next.request = 1;
+        Some(line)
+    }
+
     /// The phase that it is in.
     pub fn phase(&self) -> Phase {
         self.phase
@@ -337,13 +346,20 @@ impl<'l> Running<'l> {
         if let Some(line) = &mut line {
             line.resume();
         }
-        let former = CURRENT.replace(line);
+        let mut former = CURRENT.replace(line);
+        // The time of the inner task is not the outer one's too.
+        if let Some(former) = &mut former {
+            former.pause();
+        }
         Self(place, former)
     }
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
+        if let Some(former) = &mut self.1 {
+            former.resume();
+        }
         *self.0 = CURRENT.replace(self.1.take());
         if let Some(line) = self.0 {
             line.pause();

@@ -180,7 +180,7 @@ impl Server {
     }
 
     fn begin(&mut self, request: Request<RecvStream>, respond: h2::server::SendResponse<Bytes>) {
-        let line = tidegate_trace::Line::begin(Phase::ReadRequest);
+        let line = tidegate_trace::Line::begin_request(Phase::ReadRequest);
         let stream = stream::serve(self.shared.clone(), self.proxy.clone(), request, respond);
         self.streams.push(Traced::new(line, Box::pin(stream)));
     }

@@ -35,6 +35,8 @@ pub async fn serve(
     request: Request<RecvStream>,
     mut respond: SendResponse<Bytes>,
 ) {
+    // Unless it comes to its end here.
+    with_line(|line| line.ends(Outcome::Broken));
     let open = Open::new(&shared, &request);
     let exchange = &open.exchange;
     let to_head = request.method() == Method::HEAD;
@@ -61,9 +63,12 @@ pub async fn serve(
             Err(end)
         }
     };
+    with_line(|line| {
+        line.ends(if sent.is_ok() { Outcome::Done } else { Outcome::Broken });
+        line.finish_request(Phase::Idle);
+    });
     if let Err(end) = sent {
         exchange.counters.streams_reset[end].add(1);
-        with_line(|line| line.ends(Outcome::Broken));
     }
 }
 
@@ -85,7 +90,6 @@ impl Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        with_line(|line| line.finish_request(Phase::Idle));
         self.shared.state.stream_ends();
     }
 }
