@@ -111,6 +111,18 @@ pub const METRICS: &[Metric] = &[
     ),
     metric("bytes_per_request", "bytes", "bytes that customers received for each answered request"),
     metric(
+        "wire_bytes_sent_per_request",
+        "bytes",
+        "bytes that customers sent for each answered request, TLS included, as the relay counted them",
+    ),
+    metric("wire_bytes_received_per_request", "bytes", "the same of those that they received"),
+    metric("wire_bytes_per_request", "bytes", "the same both ways"),
+    metric(
+        "round_trips_per_request",
+        "round trips",
+        "for each answered request: those that open connections, one for each flight of a customer, and those for which a flight waits that is larger than the window",
+    ),
+    metric(
         "handshake_time_share",
         "share",
         "share of the customers' response times that TLS handshakes took",

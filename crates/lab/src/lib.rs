@@ -17,6 +17,7 @@ pub mod peers;
 mod process;
 mod pulse;
 mod quota;
+mod relay;
 mod service;
 pub mod services;
 
@@ -29,4 +30,5 @@ pub use neighbour::Neighbour;
 pub use process::{Exit, Launch, Process};
 pub use pulse::Pulse;
 pub use quota::Quota;
+pub use relay::{Passed, Relay};
 pub use service::{READY, Service};

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tidegate_host::{CoreUse, Cores, Files, scheduling};
+use tidegate_lab::{Passed, Relay};
 use tidegate_load::{
     Arrivals, ClientCertificate, KeepAlive, KeyExchangeGroup, Plan, RunStage, Scenario, Snapshot,
     Suite, Summary, TlsVersions,
@@ -73,10 +74,11 @@ impl Driver for Customers {
         if started.system().warms_up() {
             self.warm_up(&window, started, show)?;
         }
-        let plan = self.plan(&window, started)?;
+        let mut plan = self.plan(&window, started)?;
+        let relay = self.relay(&window.planned.settings, &mut plan)?;
         // That of the operator ends more than this run.
         let stop = plan.stop.clone();
-        let mut measured = Measured::new(window.grant, window.folder)?;
+        let mut measured = Measured::new(window.grant, window.folder, relay)?;
         let warm_up = plan.warm_up;
         let mut began = None;
         let summary = tidegate_load::run(plan, &mut |snapshot| {
@@ -146,6 +148,20 @@ impl Customers {
         let json = serde_json::to_string(&warm_up)
             .map_err(|error| Error::Internal(format!("cannot write a warm-up: {error}")))?;
         write(&window.folder.join("warm-up.json"), &json)
+    }
+
+    /// The relay of a run that has one: the plan's customers come to it.
+    fn relay(&self, settings: &Settings, plan: &mut Plan) -> Result<Option<Relay>> {
+        if !settings.relay {
+            return Ok(None);
+        }
+        let unusable = || Error::Internal(format!("{} is no address for a relay", plan.target));
+        let (scheme, rest) = plan.target.split_once("://").ok_or_else(unusable)?;
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let to = authority.parse().map_err(|_| unusable())?;
+        let relay = Relay::start(to, Duration::from_secs_f64(settings.round_trip), &self.cores)?;
+        plan.target = format!("{scheme}://{}{path}", relay.address());
+        Ok(Some(relay))
     }
 
     /// What the load generator does in a run.
@@ -282,6 +298,14 @@ impl Customers {
             put("gate_cpu_s", (last.gate - first.gate) * window);
             let answered = summary.requests_per_s * seconds;
             if answered > 0.0 {
+                if let Some((first, last)) = measured.passed {
+                    let of =
+                        |part: fn(&Passed) -> u64| (part(&last) - part(&first)) as f64 / answered;
+                    put("wire_bytes_sent_per_request", of(|it| it.sent));
+                    put("wire_bytes_received_per_request", of(|it| it.received));
+                    put("wire_bytes_per_request", of(|it| it.sent + it.received));
+                    put("round_trips_per_request", of(|it| it.round_trips));
+                }
                 put("cpu_ms_per_request", 1e3 * used * seconds / answered);
                 for (index, tier) in TIERS.iter().enumerate().filter(|_| last.tiers[0] > 0.0) {
                     let cpu_s = last.tiers[index] - first.tiers[index];
@@ -331,6 +355,9 @@ struct Measured {
     core_use: CoreUse,
     /// CPU seconds until the first and the last look at the measured window.
     cpu: Option<(CpuSeconds, CpuSeconds)>,
+    relay: Option<Relay>,
+    /// What had passed the relay at the same looks.
+    passed: Option<(Passed, Passed)>,
     /// Times and context switches at the first and the last second of the measured window.
     switches: Option<[(f64, u64); 2]>,
     /// The ends of all seconds, with the CPU seconds of service and gate until then.
@@ -338,10 +365,11 @@ struct Measured {
 }
 
 impl Measured {
-    fn new(grant: &Grant, folder: &Path) -> Result<Self> {
+    fn new(grant: &Grant, folder: &Path, relay: Option<Relay>) -> Result<Self> {
         let host = HostReadings::create(&folder.join("host.csv"), &grant.cores)?;
         let core_use = CoreUse::of(Files::new("/"), &grant.cores);
-        Ok(Self { host, core_use, cpu: None, switches: None, seconds: Vec::new() })
+        let (cpu, passed, switches, seconds) = (None, None, None, Vec::new());
+        Ok(Self { host, core_use, cpu, relay, passed, switches, seconds })
     }
 
     fn observe(&mut self, snapshot: &Snapshot, started: &Started) {
@@ -350,6 +378,10 @@ impl Measured {
             self.core_use.look(snapshot.elapsed_s, cpu.service + cpu.gate);
             let (first, _) = self.cpu.unwrap_or((cpu, cpu));
             self.cpu = Some((first, cpu));
+            self.passed = self.relay.as_ref().map(|relay| {
+                let now = relay.passed();
+                (self.passed.map_or(now, |(first, _)| first), now)
+            });
         }
         if let Some(second) = &snapshot.second {
             self.seconds.push((second.at_s, cpu.service + cpu.gate));

@@ -200,6 +200,11 @@ keys! {
         keep: Words(KEEPS) = Else("that of the scenario");
         /// Whether customers resume their TLS sessions, or every handshake is full.
         handshakes: Words(HANDSHAKES) = Is("resumed");
+        /// Whether a relay stands between customers and the system, which counts bytes and round
+        /// trips. It takes CPU time of the customers' processors.
+        relay: Boolean = Is("false");
+        /// Round-trip time that it adds.
+        round_trip: Time("0ms", "2s") = Is("0ms");
         /// Factor of all times of the customers, and of the gate's that follow them.
         time_scale: Number(0.001, 100.0) = Is("0.025");
         /// Further factor of the customers' patience.

@@ -111,6 +111,12 @@ pub struct Settings {
     /// Their handshakes: `resumed` or `full`.
     #[serde(default = "absent::handshakes")]
     pub handshakes: String,
+    /// Whether a relay stands before the system.
+    #[serde(default)]
+    pub relay: bool,
+    /// Round-trip time that it adds, in seconds.
+    #[serde(default)]
+    pub round_trip: f64,
     /// Factor of the customers' times.
     pub time_scale: f64,
     /// Further factor of their patience.
@@ -288,6 +294,8 @@ impl Settings {
             }
             "keep" => self.keep = Some(word(KEEPS, from.read(&w.keep)?)),
             "handshakes" => self.handshakes = word(HANDSHAKES, from.read(&w.handshakes)?),
+            "relay" => self.relay = from.read(&w.relay)?,
+            "round_trip" => self.round_trip = from.read(&w.round_trip)?.as_secs_f64(),
             "time_scale" => self.time_scale = from.read(&w.time_scale)?,
             "patience_scale" => self.patience_scale = from.read(&w.patience_scale)?,
             _ => return None,
@@ -359,6 +367,7 @@ mod tests {
         let later = later.into_iter().chain(["password_cost", "group", "customers", "keep"]);
         let later = later.chain(["handshakes", "trace", "configuration", "shared_processors"]);
         let later = later.chain(["build", "size", "suite", "mutual", "verify", "measured_pages"]);
+        let later = later.chain(["relay", "round_trip"]);
         later.for_each(|name| assert!(fields.remove(name).is_some(), "{name}"));
         let read = serde_json::from_value(Json::Object(fields)).unwrap();
         assert_eq!(settings, Some(read));
