@@ -4,7 +4,7 @@ use tidegate_config::Preset::{Else, Is, Required, Unset};
 use tidegate_config::{Boolean, List, Number, Other, Subtable, Text, Time, Whole, Words, keys};
 
 /// Services that come with the program.
-pub const SITES: &[&str] = &["auction", "brokerage", "shop", "tomcat", "node", "messages"];
+pub const SITES: &[&str] = &["auction", "b2b", "brokerage", "shop", "tomcat", "node", "messages"];
 /// Message services with their kind of security, each after what it is compared with.
 pub const CONFIGURATIONS: &[&str] = &[
     "rust-clear",
@@ -39,7 +39,7 @@ pub const SUITES: &[&str] = &["all", "aes-128-gcm", "aes-256-gcm", "chacha20-pol
 /// Key exchange groups that customers offer.
 pub const GROUPS: &[&str] =
     &["all", "x25519", "secp256r1", "X25519MLKEM768", "SecP256r1MLKEM768", "MLKEM768"];
-/// What secures the connections of the brokerage.
+/// What secures the connections of the brokerage, and of the services between businesses.
 pub const SECURITY: &[&str] = &["none", "tls", "tls+backend", "modern"];
 /// How the browse pages of the shop are made: its `--build`.
 pub const BUILDS: &[&str] = &["baseline", "cached", "rendered"];
@@ -98,9 +98,11 @@ keys! {
 
     /// The system that is measured. Every key but `ready_within` can be a factor.
     pub(super) static SYSTEM: SystemKeys {
-        /// A site that comes with the program; not with `command`. `brokerage` has three tiers;
-        /// `shop` has a card processor beside it, whose CPU time is not counted; `tomcat` is an auction of servlets and JSP, `node` a shop: `make study` installs and
-        /// builds what they need. With `gate = false` customers meet the TLS of these three.
+        /// A site that comes with the program; not with `command`. `brokerage` has three tiers,
+        /// `b2b` are services between businesses; `shop` has a card processor beside it, whose CPU
+        /// time is not counted; `tomcat` is an auction of servlets and JSP, `node` a shop: `make
+        /// study` installs and builds what they need. With `gate = false` customers meet the TLS of
+        /// the brokerage, of `b2b`, and of these two.
         /// `messages` is one of the message services, which a client of its own sends series of
         /// requests to: without a gate, and with `requests` in `[windows]`.
         site: Words(SITES) = Is("auction");

@@ -1,5 +1,6 @@
 //! The system of one run: the service, and the gate before it.
 
+mod b2b;
 mod brokerage;
 mod gate;
 mod messages;
@@ -129,6 +130,7 @@ pub fn prepare(settings: &Settings, workshop: &Workshop) -> Result<()> {
     match settings.site.as_str() {
         _ if !settings.command.is_empty() => Ok(()),
         "auction" => site::prepare(settings, workshop),
+        "b2b" => b2b::prepare(settings, workshop),
         "brokerage" => brokerage::prepare(settings, workshop),
         "shop" => {
             shop::prepare(settings, workshop)?;
@@ -198,6 +200,7 @@ fn start(
         "tomcat" => Box::new(servers::tomcat(settings, cores, folder, stop)?),
         "node" => Box::new(servers::node(settings, cores, folder)?),
         SITE => messages::start(settings, cores, workshop, folder, stop)?,
+        "b2b" => Box::new(b2b::start(settings, cores, workshop, folder)?),
         "brokerage" => Box::new(Brokerage::start(settings, cores, workshop, folder)?),
         "shop" => Box::new(shop::start(settings, cores, workshop, folder)?),
         _ => Box::new(site::start(settings, cores, workshop, folder)?),

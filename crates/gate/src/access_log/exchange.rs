@@ -79,7 +79,11 @@ impl ExchangeLog {
             method: request.method().clone(),
             uri: request.uri().clone(),
             version: request.version(),
-            host: field(headers, HOST),
+            // HTTP/2 has it in the address.
+            host: field(headers, HOST).or_else(|| {
+                let authority = request.uri().authority()?;
+                HeaderValue::from_str(authority.as_str()).ok()
+            }),
             referer: field(headers, REFERER),
             agent: field(headers, USER_AGENT),
             uploaded: None,

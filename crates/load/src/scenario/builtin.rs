@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Names of the built-in scenarios. `auction-bidding` and `auction-browsing`
 /// are the `-effective` ones.
-pub const BUILT_IN: [&str; 26] = [
+pub const BUILT_IN: [&str; 35] = [
     "auction-bidding-effective",
     "auction-bidding-normalised",
     "auction-browsing-effective",
@@ -31,6 +31,15 @@ pub const BUILT_IN: [&str; 26] = [
     "brokerage-page-30",
     "brokerage-page-36k",
     "brokerage-page-1m",
+    "b2b",
+    "b2b-soap",
+    "b2b-new-customer",
+    "b2b-change-payment-method",
+    "b2b-create-order",
+    "b2b-order-status",
+    "b2b-new-products",
+    "b2b-product-detail",
+    "b2b-change-item",
 ];
 
 /// The line of [`AUCTION`] that its variants replace.
@@ -42,6 +51,38 @@ const BROKERAGE: &str = include_str!("../../scenarios/brokerage.toml");
 const NAME: &str = "name = \"brokerage\"";
 const STEPS: &str = "steps = [\"Front\"]";
 const CUSTOMERS: &str = "description = \"Customers of the brokerage.\"";
+
+/// The text of the businesses' mix, and the lines that the scenarios of one service replace.
+const BUSINESSES: &str = include_str!("../../scenarios/b2b.toml");
+const MIX: &str = "description = \"Emulated businesses: the mix of the seven services, 20 interactions on one connection.\"";
+const START: &str = "start = \"Create Order\"";
+const WEIGHTS: &str = "[transitions.weights]";
+
+/// The services between businesses, and how the mix weighs them.
+const SERVICES: [(&str, &str, u32); 7] = [
+    ("new-customer", "New Customer", 1),
+    ("change-payment-method", "Change Payment Method", 5),
+    ("create-order", "Create Order", 50),
+    ("order-status", "Order Status", 5),
+    ("new-products", "New Products", 7),
+    ("product-detail", "Product Detail", 30),
+    ("change-item", "Change Item", 2),
+];
+
+/// Businesses that ask for one service alone.
+fn one_service(name: &str) -> Option<String> {
+    let (_, page, _) = SERVICES.iter().find(|(service, ..)| *service == name)?;
+    let mut text = BUSINESSES.to_owned();
+    for (_, page, weight) in SERVICES {
+        text = text.replace(&format!("\n\"{page}\" = {weight}\n"), "\n");
+    }
+    let text = text
+        .replace("name = \"b2b\"", &format!("name = \"b2b-{name}\""))
+        .replace(MIX, &format!("description = \"Emulated businesses that ask for {page} alone.\""))
+        .replace(START, &format!("start = \"{page}\""))
+        .replace(WEIGHTS, &format!("{WEIGHTS}\n\"{page}\" = 1"));
+    Some(text)
+}
 
 /// What the customers of a transaction do, and their steps: after signing in the same request
 /// again and again, or the mix.
@@ -88,6 +129,8 @@ fn file(name: &str) -> Option<&'static str> {
         "shop-buyers" => Some(include_str!("../../scenarios/shop-buyers.toml")),
         "shop-teastore" => Some(include_str!("../../scenarios/shop-teastore.toml")),
         "shop-boutique" => Some(include_str!("../../scenarios/shop-boutique.toml")),
+        "b2b" => Some(BUSINESSES),
+        "b2b-soap" => Some(include_str!("../../scenarios/b2b-soap.toml")),
         _ => None,
     }
 }
@@ -125,6 +168,9 @@ pub(super) fn text(name: &str) -> Option<(String, &'static str)> {
     };
     if let Some(text) = file(canonical) {
         return Some((text.to_owned(), canonical));
+    }
+    if let Some(service) = canonical.strip_prefix("b2b-") {
+        return Some((one_service(service)?, canonical));
     }
     if let Some(number) = canonical.strip_prefix("brokerage-") {
         let (what, steps) = transaction(number)?;
@@ -188,7 +234,10 @@ mod tests {
             assert_eq!(scenario.name(), name);
             assert!(!scenario.description().is_empty());
             assert!(descriptions.insert(scenario.description().to_owned()), "{name}");
-            if super::file(name).is_some() || name.starts_with("brokerage-") {
+            if super::file(name).is_some()
+                || name.starts_with("brokerage-")
+                || name.starts_with("b2b-")
+            {
                 assert!(scenario.notes().is_empty(), "{name}: {:?}", scenario.notes());
                 continue;
             }

@@ -234,7 +234,7 @@ mod tests {
         let bound = std::thread::spawn(move || {
             first.pin_this_thread().unwrap();
             tell.send(this_thread()).unwrap();
-            drop(ended.recv());
+            let _ = ended.recv();
         });
         let bound_thread = told.recv().unwrap();
         let this = this_thread();

@@ -2,6 +2,8 @@
 //! their XML, and the descriptions of both follow from it.
 
 pub mod json;
+#[cfg(test)]
+mod tests;
 pub mod xml;
 
 use serde::Serialize;

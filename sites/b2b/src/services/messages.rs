@@ -9,7 +9,7 @@ pub const MOST: i64 = 1 << 53;
 /// Most pieces of an item in a line.
 const PIECES: i64 = 1000;
 /// Highest price, and how much of it an order may come to at most.
-const PRICE: i64 = 100_000_00;
+const PRICE: i64 = 10_000_000;
 /// Highest sum of an order.
 pub const TOTAL: i64 = PRICE * PIECES * 50;
 

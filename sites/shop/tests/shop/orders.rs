@@ -41,12 +41,12 @@ fn a_customer_orders_and_pays(world: &World) {
     assert_eq!(typed.status, 303, "{}", typed.text);
     let returned = shopper.get(&path(&typed.headers["location"]));
     assert_eq!((returned.status, &returned.headers["location"]), (303, &page));
+    wait_until("the amount is taken", || state(world) == 3);
     let shown = shopper.page(&page);
     for text in ["Thank you, your order is paid", "Visa, ending in 4242", "$51.00", "1 Oak Street"]
     {
         assert!(shown.contains(text), "{text} is missing: {shown}");
     }
-    assert_eq!(state(world), 3);
     assert!(shopper.page("/basket").contains("There is nothing in it yet"));
     let paid = "SELECT goods + shipping + tax FROM orders";
     assert_eq!(world.number(paid), 5100);
