@@ -11,43 +11,11 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use tidegate_stats::{Interval, mean};
 
-use super::tables::{columns, put};
+use super::pairs::{Pair, pairs};
+use super::rows::{columns, put};
 use super::{Run, load_factor};
-use crate::experiment::{Experiment, Levels, OverheadRule};
+use crate::experiment::{Experiment, Levels};
 use crate::summary::Row;
-
-/// A run beside that in the clear of the same round and the same other levels.
-pub(super) struct Pair<'r> {
-    pub(super) run: &'r Run,
-    clear: &'r Run,
-}
-
-impl Pair<'_> {
-    /// CPU milliseconds of the transaction in the clear, which is its work, and as it is.
-    fn cpu(&self) -> Option<(f64, f64)> {
-        let of = |run: &Run| run.figure("cpu_ms_per_request").filter(|it| *it > 0.0);
-        Some((of(self.clear)?, of(self.run)?))
-    }
-
-    fn added(&self, metric: &str) -> Option<f64> {
-        Some(self.run.figure(metric)? - self.clear.figure(metric)?)
-    }
-}
-
-/// All pairs of the rule, in the order of the runs.
-pub(super) fn pairs<'r>(rule: &OverheadRule, runs: &'r [Run]) -> Vec<Pair<'r>> {
-    let others = |run: &Run| {
-        let mut levels = run.levels.clone();
-        levels.remove(&rule.factor);
-        (run.round, levels)
-    };
-    let is_clear = |run: &&Run| run.levels.get(&rule.factor) == Some(&rule.clear);
-    let clear: BTreeMap<(u32, Levels), &Run> =
-        runs.iter().filter(is_clear).map(|run| (others(run), run)).collect();
-    let selected = runs.iter().filter(|run| !is_clear(run) && rule.runs.contains(&run.levels));
-    let pair = |run| Some(Pair { run, clear: clear.get(&others(run)).copied()? });
-    selected.filter_map(pair).collect()
-}
 
 /// The table `overhead`: what each kind of connection adds to each transaction.
 pub(super) fn overhead(experiment: &Experiment, runs: &[Run]) -> Vec<Row> {
@@ -128,27 +96,12 @@ fn put_interval(row: &mut Row, name: &str, values: Vec<f64>) {
     }
 }
 
-/// The points of one kind for the figure: the share that it adds, over the work in the clear. Means
-/// over the rounds; a share that is not above 0 has no place on a logarithmic axis.
-pub(super) fn points(pairs: &[Pair<'_>]) -> Vec<(f64, f64)> {
-    let mut by_levels: BTreeMap<&Levels, Vec<(f64, f64)>> = BTreeMap::new();
-    for pair in pairs {
-        by_levels.entry(&pair.run.levels).or_default().extend(pair.cpu());
-    }
-    let point = |cpus: Vec<(f64, f64)>| {
-        let work = mean(cpus.iter().map(|(clear, _)| *clear))?;
-        let share = mean(cpus.iter().map(|(clear, all)| all / clear - 1.0))?;
-        (share > 0.0).then_some((work, share))
-    };
-    let mut points: Vec<_> = by_levels.into_values().filter_map(point).collect();
-    points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    points
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::pairs::points;
     use super::*;
     use crate::analysis::runs;
+    use crate::experiment::OverheadRule;
     use crate::experiment::Selection;
     use crate::record::tests::record;
 

@@ -68,7 +68,7 @@ impl Peak {
 }
 
 fn row(experiment: &Experiment, levels: &Levels, peaks: &[Peak]) -> Row {
-    let mut row = super::tables::columns(experiment, levels);
+    let mut row = super::rows::columns(experiment, levels);
     for peak in peaks {
         let name = format!("peak_with_{}_requests_per_s_at_speed", peak.processors);
         row.insert(name, json!(peak.throughput));

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tidegate_stats::{Interval, mean};
 
 use super::curves::{Curve, curves};
 use super::figures::course;
 use super::overhead::{crossing, overhead};
 use super::published::{beside, beside_points, beside_ratios};
+use super::rows::{columns, put};
 use super::scalability::scalability;
 use super::servers::servers;
 use super::{Run, is_closed, run, usual_cost};
@@ -57,21 +58,6 @@ fn asked(experiment: &Experiment, table: &TableRule, runs: &[Run]) -> Vec<Row> {
         row
     };
     in_order(experiment, runs).into_iter().filter(is_shown).map(row).collect()
-}
-
-/// The levels as columns, in the order of the factors.
-pub(super) fn columns(experiment: &Experiment, levels: &Levels) -> Row {
-    let mut row = Row::new();
-    for factor in &experiment.factors {
-        if let Some(level) = levels.get(&factor.name) {
-            row.insert(factor.name.clone(), json!(level));
-        }
-    }
-    row
-}
-
-pub(super) fn put(row: &mut Row, name: &str, value: Option<f64>) {
-    row.insert(name.to_owned(), value.map_or(Value::Null, |value| json!(value)));
 }
 
 /// A figure of runs: the mean over the rounds, and its interval where there are several.

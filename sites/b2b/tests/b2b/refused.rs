@@ -18,7 +18,7 @@ fn mistakes_in_json_are_named_with_their_field() {
     let deep = "[".repeat(10_000);
     for (service, body, status, code) in [
         ("order-status", "{", 400, "malformed_json"),
-        ("order-status", deep.as_str(), 400, "malformed_json"),
+        ("order-status", deep.as_str(), 400, "value_of_another_type"),
         ("order-status", "{}", 400, "field_missing"),
         ("order-status", r#"{"order": "1"}"#, 400, "value_of_another_type"),
         ("order-status", r#"{"order": 1.5}"#, 400, "value_of_another_type"),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tidegate_report::{Chart, Line, Scale, round_step, time_ticks};
 
 use super::groups::{groups, load_of};
-use crate::analysis::{Run, load_factor, overhead};
+use crate::analysis::{Run, load_factor, pairs};
 use crate::experiment::{Experiment, FigureRule, OverheadRule, Windows, XAxis};
 use crate::metrics;
 use crate::record::Second;
@@ -109,9 +109,9 @@ impl Lines {
         let factor = experiment.factors.iter().find(|factor| factor.name == rule.factor);
         let levels = factor.map(|factor| factor.levels(false)).unwrap_or_default();
         let line = |level: &str| {
-            let mut pairs = overhead::pairs(rule, runs);
+            let mut pairs = pairs::pairs(rule, runs);
             pairs.retain(|pair| pair.run.levels.get(&rule.factor).is_some_and(|it| it == level));
-            Line { name: level.to_owned(), points: overhead::points(&pairs) }
+            Line { name: level.to_owned(), points: pairs::points(&pairs) }
         };
         let lines: Vec<Line> =
             levels.into_iter().map(line).filter(|line| line.points.len() > 1).collect();
