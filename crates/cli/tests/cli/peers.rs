@@ -115,8 +115,11 @@ fn a_large_body_arrives_whole_both_ways() {
         curl(&[&setting.url("/large"), "--output", "/dev/null", "--write-out", "%{size_download}"]);
     assert_eq!(large.stdout_text(), "3000000");
     let file = setting.folder.path().join("large").display().to_string();
-    // nginx does not allow POST on files: what counts is that its answer comes through.
+    // nginx does not allow POST on files: what counts is that its answer comes through. By HTTP/2
+    // curl 7.88 takes the end of an upload that was answered early (RFC 9113, section 8.1) for an
+    // error.
     let posted = curl(&[
+        "--http1.1",
         "--data-binary",
         &format!("@{file}"),
         &setting.url("/"),
@@ -132,6 +135,7 @@ fn a_large_body_arrives_whole_both_ways() {
 fn forwarding_headers_are_the_gates_own_and_hop_by_hop_ones_stay_behind() {
     let setting = setting(&[]);
     let headers = curl(&[
+        "--http1.1",
         "--header",
         "X-Forwarded-For: 6.6.6.6",
         "--header",
@@ -286,11 +290,11 @@ fn an_upstream_that_is_down_or_hangs_up_gives_502_with_a_page() {
     // A port of the system's choice could be another test's by then.
     let down = gate("http://127.0.0.1:1", &[]);
     let answer = curl(&["--include", down.address("gate")]).stdout_text();
-    assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
+    assert!(answer.starts_with("HTTP/2 502 "), "{answer}");
     assert!(answer.contains("<html"), "a page for people: {answer}");
     let setting = setting(&[]);
     let answer = curl(&["--include", &setting.url("/gone")]).stdout_text();
-    assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
+    assert!(answer.starts_with("HTTP/2 502 "), "{answer}");
 }
 
 #[test]

@@ -45,13 +45,15 @@ pub(super) fn overhead(experiment: &Experiment, runs: &[Run]) -> Vec<Row> {
     groups.into_iter().map(row).collect()
 }
 
+/// Levels of a kind of connection, and by round the CPU times of its pairs.
+type Kind = (Levels, BTreeMap<u32, Vec<(f64, f64)>>);
+
 /// The table `crossing`: for each kind of connection the work from which it adds at most the share.
 pub(super) fn crossing(experiment: &Experiment, runs: &[Run]) -> Vec<Row> {
     let Some(rule) = &experiment.overhead else { return Vec::new() };
     let load = load_factor(experiment);
     // By the kind's place, then by the load and the round.
-    let mut kinds: BTreeMap<(usize, String), (Levels, BTreeMap<u32, Vec<(f64, f64)>>)> =
-        BTreeMap::new();
+    let mut kinds: BTreeMap<(usize, String), Kind> = BTreeMap::new();
     let factor = experiment.factors.iter().find(|factor| factor.name == rule.factor);
     for pair in pairs(rule, runs).into_iter().filter(|it| rule.fitted.contains(&it.run.levels)) {
         let (Some(cpu), Some(factor)) = (pair.cpu(), factor) else { continue };
@@ -64,7 +66,7 @@ pub(super) fn crossing(experiment: &Experiment, runs: &[Run]) -> Vec<Row> {
         let (_, rounds) = kind.or_insert_with(|| (named, BTreeMap::new()));
         rounds.entry(pair.run.round).or_default().push(cpu);
     }
-    let row = |(levels, rounds): (Levels, BTreeMap<u32, Vec<(f64, f64)>>)| {
+    let row = |(levels, rounds): Kind| {
         // One transaction has no crossing with others.
         if rounds.values().all(|cpus| cpus.len() < 2) {
             return None;

@@ -18,18 +18,18 @@ const ENVELOPE: &str = "http://www.w3.org/2003/05/soap-envelope";
 #[derive(Debug)]
 pub struct Fault {
     code: &'static str,
-    problem: Problem,
+    problem: Box<Problem>,
 }
 
 impl Fault {
     /// The fault of a problem: the sender's, or the receiver's.
     pub fn of(problem: Problem) -> Self {
         let code = if problem.status >= 500 { "Receiver" } else { "Sender" };
-        Self { code, problem }
+        Self { code, problem: Box::new(problem) }
     }
 
     fn sender(code: &'static str, problem_code: &str, text: impl Into<String>) -> Self {
-        Self { code, problem: Problem::coded(400, problem_code, text) }
+        Self { code, problem: Box::new(Problem::coded(400, problem_code, text)) }
     }
 
     /// The problem.

@@ -99,7 +99,7 @@ fn a_customer_signs_in_and_orders_through_the_gate_with_tls_on_both_sides() {
     // A page of another site cannot send a form through it.
     let foreign = ["--header", "Origin: https://elsewhere.example", "--data", "user=a&password=b"];
     let answer = curl(&[&foreign[..], &["--include", &both.url("/login")]].concat()).stdout_text();
-    assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
+    assert!(answer.starts_with("HTTP/2 403"), "{answer}");
     let Both { folder, site, gate } = both;
     drop(gate);
     assert_eq!(site.end(), Some(0));

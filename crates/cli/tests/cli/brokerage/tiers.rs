@@ -114,9 +114,9 @@ fn behind_the_gate_sessions_are_for_tls_and_forms_for_the_gates_name() {
         curl(&[&["--include", &url][..], &fields].concat()).stdout_text()
     };
     let own = login(gate.address("gate"));
-    assert!(own.starts_with("HTTP/1.1 200"), "{own}");
+    assert!(own.starts_with("HTTP/2 200"), "{own}");
     assert!(own.contains("__Host-session=") && own.contains("; Secure"), "{own}");
-    assert!(login("https://elsewhere.example").starts_with("HTTP/1.1 403"));
+    assert!(login("https://elsewhere.example").starts_with("HTTP/2 403"));
 }
 
 #[test]
