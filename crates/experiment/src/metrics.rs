@@ -120,7 +120,7 @@ pub const METRICS: &[Metric] = &[
     metric(
         "round_trips_per_request",
         "round trips",
-        "for each answered request: those that open connections, one for each flight of a customer, and those for which a flight waits that is larger than the window",
+        "for each answered request: those that open connections, one for each flight of a customer that the system answers, and those for which a flight waits that is larger than the window",
     ),
     metric(
         "handshake_time_share",

@@ -40,8 +40,8 @@ pub struct Passed {
     pub sent: u64,
     /// Bytes of the server, above TCP.
     pub received: u64,
-    /// Round trips: one that opens each connection, one for each flight of a customer, and one
-    /// whenever a flight is larger than the window.
+    /// Round trips: one that opens each connection, one for each flight of a customer that the
+    /// server answers, and one whenever a flight is larger than the window.
     pub round_trips: u64,
 }
 
@@ -180,7 +180,9 @@ impl Way {
                 }
                 if self.last.swap(self.is_client, Ordering::Relaxed) != self.is_client {
                     flight = Flight::NEW;
-                    self.count(u64::from(self.is_client));
+                    // A flight that nobody answers, such as the end of a connection, is none that
+                    // the customer waits for.
+                    self.count(u64::from(!self.is_client));
                 }
                 let more = flight.add(read as u64);
                 self.count(more.into());

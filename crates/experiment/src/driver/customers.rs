@@ -283,6 +283,15 @@ impl Customers {
             let think_s = self.scenario.session_duration().as_secs_f64();
             put("customers_of_capacity", capacity * think_s);
         }
+        // Between two looks, so that bytes and requests are of the same time.
+        if let Some(((first, before), (last, after))) = measured.passed.filter(|(a, b)| b.1 > a.1) {
+            let answered = (after - before) as f64;
+            let of = |part: fn(&Passed) -> u64| (part(&last) - part(&first)) as f64 / answered;
+            put("wire_bytes_sent_per_request", of(|it| it.sent));
+            put("wire_bytes_received_per_request", of(|it| it.received));
+            put("wire_bytes_per_request", of(|it| it.sent + it.received));
+            put("round_trips_per_request", of(|it| it.round_trips));
+        }
         let (core_use, seconds) = (&measured.core_use, measured.core_use.seconds());
         if let Some((first, last)) = measured.cpu.filter(|_| seconds > 0.0) {
             let (window, used) = (summary.measured_s / seconds, core_use.cpus());
@@ -298,14 +307,6 @@ impl Customers {
             put("gate_cpu_s", (last.gate - first.gate) * window);
             let answered = summary.requests_per_s * seconds;
             if answered > 0.0 {
-                if let Some((first, last)) = measured.passed {
-                    let of =
-                        |part: fn(&Passed) -> u64| (part(&last) - part(&first)) as f64 / answered;
-                    put("wire_bytes_sent_per_request", of(|it| it.sent));
-                    put("wire_bytes_received_per_request", of(|it| it.received));
-                    put("wire_bytes_per_request", of(|it| it.sent + it.received));
-                    put("round_trips_per_request", of(|it| it.round_trips));
-                }
                 put("cpu_ms_per_request", 1e3 * used * seconds / answered);
                 for (index, tier) in TIERS.iter().enumerate().filter(|_| last.tiers[0] > 0.0) {
                     let cpu_s = last.tiers[index] - first.tiers[index];
@@ -356,8 +357,8 @@ struct Measured {
     /// CPU seconds until the first and the last look at the measured window.
     cpu: Option<(CpuSeconds, CpuSeconds)>,
     relay: Option<Relay>,
-    /// What had passed the relay at the same looks.
-    passed: Option<(Passed, Passed)>,
+    /// What had passed the relay at the same looks, and the requests answered by then.
+    passed: Option<((Passed, u64), (Passed, u64))>,
     /// Times and context switches at the first and the last second of the measured window.
     switches: Option<[(f64, u64); 2]>,
     /// The ends of all seconds, with the CPU seconds of service and gate until then.
@@ -379,7 +380,7 @@ impl Measured {
             let (first, _) = self.cpu.unwrap_or((cpu, cpu));
             self.cpu = Some((first, cpu));
             self.passed = self.relay.as_ref().map(|relay| {
-                let now = relay.passed();
+                let now = (relay.passed(), snapshot.totals.requests_ok);
                 (self.passed.map_or(now, |(first, _)| first), now)
             });
         }
