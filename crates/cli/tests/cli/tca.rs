@@ -110,7 +110,10 @@ fn logs_of_a_site_give_its_profile_as_text_toml_and_json() {
 
 #[test]
 fn the_access_log_of_the_gate_gives_the_profile_by_its_sessions_without_options() {
-    for format in ["json", "combined"] {
+    let versions = ["--http1.1", "--http2"];
+    for (format, version) in
+        [("json", versions[0]), ("combined", versions[0]), ("json", versions[1])]
+    {
         let folder = tempfile::tempdir().unwrap();
         let [config, log, json] =
             ["gate.toml", "access.log", "profile.json"].map(|name| folder.path().join(name));
@@ -124,7 +127,7 @@ fn the_access_log_of_the_gate_gives_the_profile_by_its_sessions_without_options(
             let pages: Vec<String> = pages.iter().map(|path| page(path)).collect();
             let pages = pages.iter().map(String::as_str);
             let args: Vec<&str> =
-                ["--user-agent", "Mozilla/5.0"].into_iter().chain(pages).collect();
+                [version, "--user-agent", "Mozilla/5.0"].into_iter().chain(pages).collect();
             assert!(curl(&args).status.success());
         }
         assert_eq!(running.end(), Some(0));

@@ -68,6 +68,13 @@ impl ExchangeLog {
         Self { sink, client, class, opening, first, record: RefCell::default() }
     }
 
+    /// The log of a stream of the same connection. The first of them has how the connection began.
+    pub fn of_stream(&self) -> Self {
+        let (sink, first) = (self.sink.clone(), Cell::new(self.first.replace(false)));
+        let (client, class, opening) = (self.client, self.class, self.opening);
+        Self { sink, client, class, opening, first, record: RefCell::default() }
+    }
+
     /// A request's head was read. Returns its identifier.
     pub fn begin<B>(&self, request: &http::Request<B>) -> u128 {
         self.end(false);

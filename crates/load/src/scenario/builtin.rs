@@ -72,7 +72,9 @@ const SERVICES: [(&str, &str, u32); 7] = [
 /// Businesses that ask for one service alone.
 fn one_service(name: &str) -> Option<String> {
     let (_, page, _) = SERVICES.iter().find(|(service, ..)| *service == name)?;
-    let mut text = BUSINESSES.to_owned();
+    let mut sections = BUSINESSES.split("\n[pages.");
+    let mut text = sections.next()?.to_owned();
+    let own = sections.find(|section| section.starts_with(&format!("\"{page}\"]")))?;
     for (_, page, weight) in SERVICES {
         text = text.replace(&format!("\n\"{page}\" = {weight}\n"), "\n");
     }
@@ -81,7 +83,7 @@ fn one_service(name: &str) -> Option<String> {
         .replace(MIX, &format!("description = \"Emulated businesses that ask for {page} alone.\""))
         .replace(START, &format!("start = \"{page}\""))
         .replace(WEIGHTS, &format!("{WEIGHTS}\n\"{page}\" = 1"));
-    Some(text)
+    Some(format!("{text}\n[pages.{own}"))
 }
 
 /// What the customers of a transaction do, and their steps: after signing in the same request

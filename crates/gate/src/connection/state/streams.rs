@@ -17,6 +17,9 @@ impl ConnectionState {
         self.stop_thinking();
         self.open_streams.set(self.open_streams.get() + 1);
         let exchange = Exchange::new(self.class, self.deadlines, self.counters.clone(), now);
+        if let Some(log) = self.exchange.log() {
+            exchange.log_to(log.of_stream());
+        }
         exchange.request(has_body, now);
         Rc::new(exchange)
     }

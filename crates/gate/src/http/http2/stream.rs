@@ -63,6 +63,7 @@ pub async fn serve(
             Err(end)
         }
     };
+    exchange.log().inspect(|log| log.end(sent.is_ok()));
     with_line(|line| {
         line.ends(if sent.is_ok() { Outcome::Done } else { Outcome::Broken });
         line.finish_request(Phase::Idle);
