@@ -27,7 +27,7 @@ pub struct Options {
     pub webhook_secrets: Option<PathBuf>,
     /// What makes the pages.
     pub stub: Stub,
-    /// Whether it serves static pages of given sizes as well, see [`measured`](super::measured).
+    /// Whether it serves static pages of given sizes as well.
     pub measured_pages: bool,
     /// The cores to run on, one runtime pinned to each; without, one runtime per processor
     /// that this process may use, not pinned.

@@ -116,11 +116,13 @@ impl Lines {
         let lines: Vec<Line> =
             levels.into_iter().map(line).filter(|line| line.points.len() > 1).collect();
         let most = lines.iter().flat_map(|line| &line.points).map(|at| at.0).fold(0.0, f64::max);
+        let all = lines.iter().flat_map(|line| &line.points).map(|at| at.0);
+        let least = all.fold(f64::INFINITY, f64::min);
         let decades = (-3..4).map(|power| 10_f64.powi(power));
         Self {
             lines,
             x_label: "CPU time of the transaction in the clear, ms".into(),
-            x_ticks: decades.filter(|tick| *tick <= most).collect(),
+            x_ticks: decades.filter(|tick| (least..=most).contains(tick)).collect(),
             x_tick: None,
             x_max: Some(most),
             x_scale: Scale::Log,
