@@ -40,9 +40,9 @@ impl Bucket {
         self.take_many(now, 1.0)
     }
 
-    /// Takes so many tokens if there is one, else says how long until there is. What is taken
-    /// beyond those in hand is owed, and accrues before anything is taken again. So what costs
-    /// much waits no longer than what costs little, and both keep to the rate.
+    /// Takes `tokens` if at least one is there, else says how long until one is. What is taken
+    /// beyond those that are there is owed, and has to accrue before anything is taken again. So
+    /// what costs much waits no longer than what costs little, and both keep to the rate.
     pub(crate) fn take_many(&mut self, now: Time, tokens: f64) -> Result<(), Duration> {
         self.refill(now);
         if self.tokens >= 1.0 - ROUNDING {

@@ -19,7 +19,7 @@ pub struct KindWork {
 }
 
 impl KindWork {
-    /// The same with so many times as many handshakes.
+    /// The same with the number of handshakes multiplied by `factor`.
     pub(crate) fn counting(self, factor: f64) -> Self {
         Self { handshakes: times(self.handshakes, factor), ..self }
     }

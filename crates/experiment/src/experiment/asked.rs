@@ -7,7 +7,7 @@ use tidegate_config::{Section, did_you_mean};
 
 use super::factors::Factor;
 use super::keys::{OVERHEAD, SERVERS, SERVERS_SITE, TABLE};
-use super::rules::{factor, id, listed_metrics};
+use super::rules::{factor, id, listed_metrics, unknown};
 use super::selection::Selection;
 
 /// A table: a row for each combination of levels, with means over the rounds.
@@ -47,17 +47,13 @@ impl OverheadRule {
         let name = table.read(&OVERHEAD.factor)?;
         let names: Vec<&str> = factors.iter().map(|factor| factor.name.as_str()).collect();
         let Some(of) = factors.iter().find(|factor| factor.name == name) else {
-            let remedy = did_you_mean(name, &names)
-                .unwrap_or_else(|| format!("choose of {}", names.join(", ")));
-            table.get("factor")?.wrong("is no factor of this file", remedy);
+            unknown(&table.get("factor")?, "is no factor of this file", name, &names);
             return None;
         };
         let clear = table.read(&OVERHEAD.clear)?;
         let levels = of.levels(false);
         if !levels.contains(&clear) {
-            let remedy = did_you_mean(clear, &levels)
-                .unwrap_or_else(|| format!("choose of {}", levels.join(", ")));
-            table.get("clear")?.wrong("is no level of the factor", remedy);
+            unknown(&table.get("clear")?, "is no level of the factor", clear, &levels);
             return None;
         }
         let selection = |given: Option<Section<'_>>| {

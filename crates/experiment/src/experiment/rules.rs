@@ -430,7 +430,8 @@ pub(super) fn factor(
     Some(Some(name.to_owned()))
 }
 
-fn unknown(value: &Value<'_>, rule: &str, given: &str, names: &[&str]) {
+/// Says that a name is none of these, and which is meant.
+pub(super) fn unknown(value: &Value<'_>, rule: &str, given: &str, names: &[&str]) {
     let remedy = did_you_mean(given, names);
     value.wrong(rule, remedy.unwrap_or_else(|| format!("choose of {}", names.join(", "))));
 }
