@@ -59,8 +59,10 @@ pub struct Together {
 pub struct Costs {
     /// In the order of the operations; the last may be [`CONNECTION`].
     pub operations: Vec<Cost>,
-    /// What is used of each resource per second without customers.
+    /// What is used of each resource per second whatever the number of customers.
     pub idle: Vec<Range>,
+    /// What was used of each per second while nobody came.
+    pub nobody: Vec<f64>,
     /// Those that are not told apart.
     pub groups: Vec<Together>,
     /// How far runs are from the sum of their costs, as a share of the mean use of processors.
@@ -138,6 +140,7 @@ pub fn costs(
     Ok(Costs {
         operations: (0..names.len()).map(cost).collect(),
         idle: fits.iter().map(|fit| fit.idle).collect(),
+        nobody: idle.to_vec(),
         groups: groups.collect(),
         off: cpu.map_or(first.off, |at| fits[at].off),
         runs: used.len(),

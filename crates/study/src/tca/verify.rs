@@ -112,6 +112,8 @@ pub enum Kind {
     Pool,
     /// The cost of a session grows with the load.
     Grows,
+    /// It falls.
+    Falls,
     /// A process that was not counted.
     NotCounted,
     /// What limits the site is not among what was measured.
@@ -149,7 +151,7 @@ pub(super) fn accuracy(
     }
     if is_large(cpu_error) || is_large(throughput_error) {
         reasons.extend(other_profile(&sound, costs, profile));
-        reasons.extend(grows(&followed));
+        reasons.extend(changes(&followed));
         reasons.extend(not_counted(&sound));
         if throughput_error.is_some_and(|it| it < -LARGE) {
             reasons.extend(waits(&sound, predicted, limit, alone_ms));
@@ -190,17 +192,26 @@ fn other_profile(steps: &[&Verification], costs: &Costs, profile: &Profile) -> O
     })
 }
 
-/// Whether a session costs more at high load than at light load.
-fn grows(followed: &[&&Verification]) -> Option<Reason> {
+/// Whether a session costs more, or less, at high load than at light load.
+fn changes(followed: &[&&Verification]) -> Option<Reason> {
     let light = followed.first()?;
     let high = followed.last()?;
     let factor = |it: &Verification| Some(it.cpus()? / it.by_counts_cpus.max(1e-9));
     let growth = factor(high)? / factor(light)? - 1.0;
-    (growth > GROWS).then(|| Reason {
-        kind: Kind::Grows,
+    let (kind, how, why) = if growth > GROWS {
+        let why = "costs grow with the load, as with caches that no longer suffice, collections of memory or waiting that spins";
+        (Kind::Grows, "more", why)
+    } else if growth < -GROWS {
+        let why = "costs fall as the load grows, as where a thread that finds work waiting need not be woken up for it. The site carries more than predicted";
+        (Kind::Falls, "less", why)
+    } else {
+        return None;
+    };
+    Some(Reason {
+        kind,
         text: format!(
-            "Operations cost {} more at {} sessions/s than at {}: costs grow with the load, as with caches that no longer suffice, collections of memory or waiting that spins.",
-            percent(growth),
+            "Operations cost {} {how} at {} sessions/s than at {}: {why}.",
+            percent(growth.abs()),
             number(high.step.offered_per_s),
             number(light.step.offered_per_s),
         ),
@@ -349,6 +360,18 @@ pub(super) mod tests {
         assert!(found.cpu_error.unwrap() > 0.15, "{found:?}");
         assert_eq!(kinds(&found), [Kind::Grows]);
         assert!(found.reasons[0].text.contains("costs grow with the load"), "{found:?}");
+    }
+
+    #[test]
+    fn costs_that_fall_are_told_with_how_much() {
+        let falls = |rate: f64| {
+            let seen = plain(rate);
+            Seen { cpus: seen.cpus * (1.0 - 0.02 * rate), ..seen }
+        };
+        let (found, _) = verified(falls);
+        assert!(found.cpu_error.unwrap() < -0.15, "{found:?}");
+        assert_eq!(kinds(&found), [Kind::Falls]);
+        assert!(found.reasons[0].text.contains("costs fall as the load grows"), "{found:?}");
     }
 
     #[test]

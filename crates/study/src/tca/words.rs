@@ -4,7 +4,7 @@ use tidegate_plan::Range;
 use tidegate_report::number::{number, percent, plural, range, significant};
 
 use super::predicted::AT_A_TIME;
-use super::resources::Unit;
+use super::resources::{Resource, Unit};
 use super::verify::LARGE;
 use super::{Report, Run, Verification, tables};
 
@@ -72,20 +72,32 @@ pub(super) fn lead(report: &Report) -> Vec<String> {
             "Name the page that is an order with --order PAGE for orders per hour.".to_owned(),
         );
     }
-    let idle: f64 = report
-        .resources
-        .iter()
-        .zip(&report.costs.idle)
-        .filter(|(it, _)| it.unit == Unit::CpuSeconds && !it.driver)
-        .map(|(_, idle)| idle.value)
-        .sum();
-    if idle > IDLE {
-        text.push(format!(
-            "Without customers the site uses {} processors: a background job, which is counted once and not per session.",
-            number(idle)
-        ));
-    }
+    text.extend(constant_use(report));
     text
+}
+
+/// What is used of the site's processors whatever the number of customers.
+fn constant_use(report: &Report) -> Option<String> {
+    let site = |of: &dyn Fn(usize) -> f64| -> f64 {
+        let cpu = |it: &(usize, &Resource)| it.1.unit == Unit::CpuSeconds && !it.1.driver;
+        report.resources.iter().enumerate().filter(cpu).map(|(at, _)| of(at)).sum()
+    };
+    let nobody = site(&|at| report.costs.nobody[at]);
+    let constant = site(&|at| report.costs.idle[at].value);
+    if nobody > IDLE {
+        Some(format!(
+            "Without customers the site uses {} processors: a background job, which is counted once and not per session.",
+            number(nobody)
+        ))
+    } else if constant - nobody > IDLE {
+        Some(format!(
+            "Besides what each session takes, {} processors are counted once, though the idle site uses {}: at light load a request is dearer, since threads are woken up for each.",
+            number(constant),
+            number(nobody)
+        ))
+    } else {
+        None
+    }
 }
 
 /// Processors that an idle site uses which are worth a sentence.
@@ -201,4 +213,22 @@ pub fn step_line(step: &Verification) -> (String, String) {
     let text = tables::steps([step]).text_within(0);
     let (heading, line) = text.split_once('\n').unwrap_or_default();
     (heading.to_owned(), line.trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::page::tests::report;
+    use super::*;
+
+    #[test]
+    fn what_an_idle_site_uses_is_told_from_what_light_load_adds() {
+        let mut it = report();
+        it.costs.idle[0].value = 0.2;
+        it.costs.nobody[0] = 0.2;
+        assert!(constant_use(&it).unwrap().contains("a background job"));
+        it.costs.nobody[0] = 0.01;
+        assert!(constant_use(&it).unwrap().contains("though the idle site uses 0.01"));
+        it.costs.idle[0].value = 0.03;
+        assert_eq!(constant_use(&it), None);
+    }
 }
