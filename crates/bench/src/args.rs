@@ -8,7 +8,7 @@ use std::time::Duration;
 use tidegate_lab::Error;
 use tidegate_lab::peers::Kind;
 
-/// Server CPU per operation of the gate beside nginx and HAProxy.
+/// Server CPU per operation of the gate beside nginx, HAProxy and Envoy.
 ///
 /// Exit codes: 0 no goal is missed by more than the spread; 1 a goal is missed;
 /// 2 bad flags, or a missing program; 3 the run failed.
@@ -21,7 +21,7 @@ pub struct Args {
     #[arg(long, value_delimiter = ',')]
     rows: Vec<String>,
     /// Servers to measure, comma-separated
-    #[arg(long, value_delimiter = ',', default_value = "tide,off,nginx,haproxy")]
+    #[arg(long, value_delimiter = ',', default_value = "tide,off,nginx,haproxy,envoy")]
     servers: Vec<String>,
     /// Windows per server and row [default: 9; quick: 5]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -53,6 +53,9 @@ pub struct Args {
     /// HAProxy's binary
     #[arg(long, default_value = "/usr/sbin/haproxy")]
     haproxy: PathBuf,
+    /// Envoy's binary
+    #[arg(long, default_value = "target/envoy/envoy")]
+    envoy: PathBuf,
     /// Core that every measured server runs on
     #[arg(long, default_value_t = 0)]
     pub server_core: usize,
@@ -124,6 +127,9 @@ impl Args {
         let (path, remedy) = match kind {
             Kind::Nginx => (self.nginx.clone(), "run scripts/bootstrap bench"),
             Kind::Haproxy => (self.haproxy.clone(), "run scripts/bootstrap bench"),
+            Kind::Envoy => {
+                (self.envoy.clone(), "run scripts/bootstrap bench, or leave it out of --servers")
+            }
             Kind::Tide | Kind::Off => (binary::path(self.tidegate.as_deref()), binary::BUILD),
         };
         if path.is_file() {

@@ -63,14 +63,17 @@ pub fn of(rows: &[RowSummary], hellos: &[HelloCost], decisions: &[DecisionCost])
 }
 
 fn against_peers(summary: &RowSummary) -> Vec<Goal> {
-    let limits =
-        [(Kind::Nginx, summary.row.most_of_nginx), (Kind::Haproxy, summary.row.most_of_haproxy)];
-    limits
+    let limit = |peer| match peer {
+        Kind::Nginx => summary.row.most_of_nginx,
+        Kind::Haproxy => summary.row.most_of_haproxy,
+        _ => 1.0,
+    };
+    Kind::PEERS
         .into_iter()
-        .filter_map(|(peer, limit)| {
+        .filter_map(|peer| {
             let ratio = summary.ratio(peer)?;
             let what = format!("{}: gate / {}", summary.row.id, peer.title());
-            Some(Goal::at_most(limit, what, ratio.median, (ratio.low, ratio.high)))
+            Some(Goal::at_most(limit(peer), what, ratio.median, (ratio.low, ratio.high)))
         })
         .collect()
 }

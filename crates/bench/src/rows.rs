@@ -17,7 +17,7 @@ pub struct Row {
     pub key: Key,
     /// Most that the gate may cost against nginx, as a ratio.
     pub most_of_nginx: f64,
-    /// Most that the gate may cost against HAProxy, as a ratio.
+    /// Most that the gate may cost against HAProxy, as a ratio; against Envoy it is 1.
     pub most_of_haproxy: f64,
 }
 

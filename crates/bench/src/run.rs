@@ -197,7 +197,7 @@ fn why_absent(kind: Kind, work: Work) -> &'static str {
         (Kind::Off, Work::Refused) => {
             "policy off never refuses; the first column is with policy static"
         }
-        (Kind::Haproxy, Work::StaticTls) => "it serves no files",
+        (Kind::Haproxy | Kind::Envoy, Work::StaticTls) => "it serves no files",
         (Kind::Nginx, Work::Refused) => {
             "it refuses after the hello with its stream module only: run scripts/bootstrap bench"
         }
@@ -238,6 +238,12 @@ mod tests {
         let tidegate = std::env::current_exe().unwrap().with_file_name("../tidegate");
         let programs =
             [tidegate.as_path(), Path::new("/usr/sbin/nginx"), Path::new("/usr/sbin/haproxy")];
+        // The tests do not install it; who measured has it.
+        let envoy = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/envoy/envoy");
+        let (peers, count) = match Path::new(envoy).exists() {
+            true => ("tide,nginx,haproxy,envoy", 4),
+            false => ("tide,nginx,haproxy", 3),
+        };
         if cores.len() < 2 || !programs.iter().all(|program| program.exists()) {
             eprintln!("skipped: needs two cores, tidegate, nginx and haproxy");
             return;
@@ -247,7 +253,7 @@ mod tests {
         let mut rows: Vec<&str> = ROWS.iter().map(|row| row.id).collect();
         let mut faults = Vec::new();
         for window_ms in ["100", "200", "400", "800", "1600"] {
-            let servers = ["--servers", "tide,nginx,haproxy", "--tidegate", &tidegate];
+            let servers = ["--servers", peers, "--tidegate", &tidegate, "--envoy", envoy];
             let pair = ["--server-core", &server, "--driver-core", &driver];
             let rows_left = rows.join(",");
             let windows = ["--rounds", "1", "--window-ms", window_ms, "--rows", &rows_left];
@@ -259,7 +265,7 @@ mod tests {
 
             let cells = report.rows.iter().flat_map(|row| &row.cells);
             let absent = cells.filter(|cell| cell.note.is_some() && !cell.failed).count();
-            assert_eq!(report.windows.len() + absent, 3 * rows.len());
+            assert_eq!(report.windows.len() + absent, count * rows.len());
             let fault = |window: &Window| {
                 let (row, server) = (window.row, window.server.name());
                 window.fault().map(|fault| format!("{row}, {server}: {fault}"))

@@ -88,7 +88,7 @@ impl RowSummary {
         let off_stands_in =
             cells.iter().any(|cell| cell.server == Kind::Off && cell.cpu_us.is_some());
         let judged = if cells.iter().any(holds) && off_stands_in { Kind::Off } else { Kind::Tide };
-        let against = [Kind::Nginx, Kind::Haproxy]
+        let against = Kind::PEERS
             .into_iter()
             .filter_map(|peer| {
                 let ours = series(row, judged, windows);

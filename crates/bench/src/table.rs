@@ -28,11 +28,13 @@ macro_rules! put {
 
 fn costs(report: &Report, normalise: bool) -> String {
     let kinds = report.versions.iter().map(|(kind, _)| kind.title());
-    let peers = [Kind::Nginx, Kind::Haproxy];
-    let mut table = text::costs(kinds, peers.map(Kind::title));
+    let peers =
+        Kind::PEERS.into_iter().filter(|peer| report.versions.iter().any(|(kind, _)| kind == peer));
+    let peers: Vec<Kind> = peers.collect();
+    let mut table = text::costs(kinds, peers.iter().map(|it| it.title()));
     for row in &report.rows {
         let cost = |cell: &Cell| if normalise { cell.normalised_cpu_us } else { cell.cpu_us };
-        let ratios = peers.map(|peer| row.ratio(peer));
+        let ratios = peers.iter().map(|peer| row.ratio(*peer));
         text::row(&mut table, row.row.title, row.cells.iter().map(cost), ratios);
     }
     format!(

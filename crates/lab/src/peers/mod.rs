@@ -1,5 +1,6 @@
 //! The servers that are measured, each configured for the same work.
 
+mod envoy;
 mod haproxy;
 pub mod nginx;
 mod tidegate;
@@ -27,11 +28,16 @@ pub enum Kind {
     Nginx,
     /// HAProxy.
     Haproxy,
+    /// Envoy.
+    Envoy,
 }
 
 impl Kind {
     /// All of them, in the table's order.
-    pub const ALL: [Self; 4] = [Self::Tide, Self::Off, Self::Nginx, Self::Haproxy];
+    pub const ALL: [Self; 5] = [Self::Tide, Self::Off, Self::Nginx, Self::Haproxy, Self::Envoy];
+
+    /// The servers that no one here wrote.
+    pub const PEERS: [Self; 3] = [Self::Nginx, Self::Haproxy, Self::Envoy];
 
     /// Name in flags and results.
     pub const fn name(self) -> &'static str {
@@ -40,6 +46,7 @@ impl Kind {
             Self::Off => "off",
             Self::Nginx => "nginx",
             Self::Haproxy => "haproxy",
+            Self::Envoy => "envoy",
         }
     }
 
@@ -50,6 +57,7 @@ impl Kind {
             Self::Off => "policy off",
             Self::Nginx => "nginx",
             Self::Haproxy => "HAProxy",
+            Self::Envoy => "Envoy",
         }
     }
 
@@ -58,13 +66,17 @@ impl Kind {
     /// # Errors
     /// It cannot be run.
     pub fn version(self, program: &Path) -> Result<String> {
-        let flag = if matches!(self, Self::Tide | Self::Off) { "--version" } else { "-v" };
+        let flag = if matches!(self, Self::Nginx | Self::Haproxy) { "-v" } else { "--version" };
         let output = Command::new(program)
             .arg(flag)
             .output()
             .of_process(format_args!("cannot run {}", program.display()))?;
         let text = [output.stdout, output.stderr].concat();
-        Ok(String::from_utf8_lossy(&text).lines().next().unwrap_or_default().to_owned())
+        Ok(String::from_utf8_lossy(&text)
+            .lines()
+            .find(|line| !line.is_empty())
+            .map(|line| line.rsplit_once("/envoy  ").map_or(line, |it| it.1).to_owned())
+            .unwrap_or_default())
     }
 }
 
@@ -155,8 +167,9 @@ pub fn start(kind: Kind, work: Work, setup: &Setup) -> Result<Option<Server>> {
         .of_machine(format_args!("cannot create {}", setup.folder.display()))?;
     match kind {
         Kind::Nginx => nginx::start(work, setup),
-        // It serves no files.
-        Kind::Haproxy if work == Work::StaticTls => Ok(None),
+        // They serve no files.
+        Kind::Haproxy | Kind::Envoy if work == Work::StaticTls => Ok(None),
+        Kind::Envoy => envoy::start(work, setup).map(Some),
         Kind::Haproxy => haproxy::start(work, setup).map(Some),
         Kind::Tide | Kind::Off => tidegate::start(kind, work, setup),
     }

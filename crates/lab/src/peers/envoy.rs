@@ -1,0 +1,110 @@
+//! Envoy with one worker.
+
+use super::Work;
+use super::{Server, Setup};
+use crate::address::free_address;
+use crate::error::Result;
+use std::net::SocketAddr;
+use std::process::Command;
+
+/// Starts Envoy for one kind of work.
+///
+/// # Errors
+/// It does not start.
+pub fn start(work: Work, setup: &Setup) -> Result<Server> {
+    let target = free_address()?;
+    let file = setup.write("envoy.yaml", &configuration(work, setup, target))?;
+    let mut command = Command::new(&setup.program);
+    command.arg("--config-path").arg(&file).args([
+        "--concurrency",
+        "1",
+        "--disable-hot-restart",
+        "--log-level",
+        "warning",
+    ]);
+    let process = setup.launch("Envoy", command)?.start_listening(&[target])?;
+    Ok(Server { process, target, metrics: None })
+}
+
+fn configuration(work: Work, setup: &Setup, target: SocketAddr) -> String {
+    let filters = if work == Work::Refused { refusing(setup) } else { proxying(work, setup) };
+    let upstream = setup.upstream;
+    format!(
+        r#"static_resources:
+  listeners:
+  - address: {{ socket_address: {{ address: "{}", port_value: {} }} }}
+{filters}
+  clusters:
+  - name: upstream
+    connect_timeout: 5s
+    load_assignment:
+      cluster_name: upstream
+      endpoints:
+      - lb_endpoints:
+        - endpoint:
+            address: {{ socket_address: {{ address: "{}", port_value: {} }} }}
+"#,
+        target.ip(),
+        target.port(),
+        upstream.ip(),
+        upstream.port()
+    )
+}
+
+/// Reads the ClientHello, finds no filters for its server name and closes.
+fn refusing(setup: &Setup) -> String {
+    format!(
+        r#"    listener_filters:
+    - name: envoy.filters.listener.tls_inspector
+      typed_config:
+        "@type": type.googleapis.com/envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector
+    filter_chains:
+    - filter_chain_match: {{ server_names: ["nobody.invalid"] }}
+{}"#,
+        manager(Work::KeepAliveTls, setup)
+    )
+}
+
+fn proxying(work: Work, setup: &Setup) -> String {
+    format!("    filter_chains:\n    - {}", manager(work, setup).trim_start())
+}
+
+/// A chain of filters: TLS unless the work is in the clear, then HTTP.
+fn manager(work: Work, setup: &Setup) -> String {
+    let certificate = &setup.certificate;
+    let alpn = if work == Work::KeepAliveHttp2 { "alpn_protocols: [h2]" } else { "" };
+    let tls = format!(
+        r#"      transport_socket:
+        name: envoy.transport_sockets.tls
+        typed_config:
+          "@type": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext
+          common_tls_context:
+            {alpn}
+            tls_certificates:
+            - certificate_chain: {{ filename: "{}" }}
+              private_key: {{ filename: "{}" }}
+"#,
+        certificate.chain.display(),
+        certificate.key.display()
+    );
+    let tls = if work == Work::KeepAliveClear { "" } else { &tls };
+    format!(
+        r#"{tls}      filters:
+      - name: envoy.filters.network.http_connection_manager
+        typed_config:
+          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+          stat_prefix: in
+          use_remote_address: true
+          route_config:
+            virtual_hosts:
+            - name: all
+              domains: ["*"]
+              routes:
+              - match: {{ prefix: "/" }}
+                route: {{ cluster: upstream }}
+          http_filters:
+          - name: envoy.filters.http.router
+            typed_config:
+              "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"#
+    )
+}
