@@ -32,6 +32,10 @@ pub struct Args {
     /// Connections that are busy at once
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=512))]
     pub connections: u32,
+    /// Idle connections whose memory is measured; 0 for none [default: 10000, quick: 2000; none
+    /// with --rows]
+    #[arg(long, value_name = "CONNECTIONS", value_parser = clap::value_parser!(u32).range(0..=50_000))]
+    idle: Option<u32>,
     /// Fewer and shorter windows, for a quick look
     #[arg(long)]
     pub quick: bool,
@@ -83,6 +87,15 @@ impl Args {
     /// Length of one window.
     pub fn window(&self) -> Duration {
         Duration::from_millis(self.window_ms.unwrap_or(if self.quick { 150 } else { 400 }))
+    }
+
+    /// Idle connections whose memory is measured; 0 for none.
+    pub fn idle(&self) -> u32 {
+        self.idle.unwrap_or(match () {
+            () if !self.rows.is_empty() => 0,
+            () if self.quick => 2_000,
+            () => 10_000,
+        })
     }
 
     /// The rows to measure, in the table's order.

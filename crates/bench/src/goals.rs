@@ -1,5 +1,6 @@
 //! The goals, and whether a run met them.
 
+use crate::idle::{self, Idle};
 use crate::in_process::{DecisionCost, HelloCost};
 use crate::rows::{FULL_CONNECTION, INSPECTION_OF_REFUSAL, REFUSAL, REFUSAL_OF_FULL};
 use crate::summary::RowSummary;
@@ -31,7 +32,12 @@ impl Goal {
 const DECISION_NS: f64 = 1000.0;
 
 /// The goals for everything that was measured.
-pub fn of(rows: &[RowSummary], hellos: &[HelloCost], decisions: &[DecisionCost]) -> Vec<Goal> {
+pub fn of(
+    rows: &[RowSummary],
+    hellos: &[HelloCost],
+    decisions: &[DecisionCost],
+    idle: &[Idle],
+) -> Vec<Goal> {
     let mut goals: Vec<Goal> = rows.iter().flat_map(against_peers).collect();
     let cost = |id| {
         let row = rows.iter().find(|summary| summary.row.id == id)?;
@@ -58,6 +64,10 @@ pub fn of(rows: &[RowSummary], hellos: &[HelloCost], decisions: &[DecisionCost])
         let spread = (of_limit(cost.lower_quartile), of_limit(cost.upper_quartile));
         let what = format!("decision: {} / 1 microsecond", decision.what);
         Goal::at_most(1.0, what, of_limit(cost.median), spread)
+    }));
+    goals.extend(idle.iter().filter(|it| it.server == Kind::Tide).map(|it| {
+        let what = format!("idle connection, {}: bytes", it.what());
+        Goal::at_most(idle::MOST, what, it.bytes_each, (it.bytes_each, it.bytes_each))
     }));
     goals
 }
@@ -96,10 +106,10 @@ mod tests {
     #[test]
     fn every_row_must_cost_less_than_both_peers_and_some_much_less() {
         let costs = [(Kind::Tide, 46.0), (Kind::Nginx, 46.0), (Kind::Haproxy, 100.0)];
-        let goals = of(&[summary("full13-p256", &costs)], &[], &[]);
+        let goals = of(&[summary("full13-p256", &costs)], &[], &[], &[]);
         let verdicts: Vec<_> = goals.iter().map(|goal| (goal.limit, goal.verdict)).collect();
         assert_eq!(verdicts, [(1.0, Verdict::Holds), (0.45, Verdict::DoesNotHold)]);
-        let goals = of(&[summary("resumed13", &costs)], &[], &[]);
+        let goals = of(&[summary("resumed13", &costs)], &[], &[], &[]);
         assert_eq!(goals[0].verdict, Verdict::Holds);
         assert_eq!(goals[1].verdict, Verdict::Holds);
     }
@@ -112,7 +122,7 @@ mod tests {
         ];
         let hello =
             HelloCost { hello: "any", bytes: 200, nanoseconds: Summary::of(&[341.0]).unwrap() };
-        let goals = of(&rows, &[hello], &[]);
+        let goals = of(&rows, &[hello], &[], &[]);
         assert_eq!(
             goals.iter().map(|goal| goal.verdict).collect::<Vec<_>>(),
             [Verdict::Holds, Verdict::DoesNotHold]
@@ -127,7 +137,7 @@ mod tests {
             nanoseconds: Summary::of(&[ns]).unwrap(),
         };
         let decisions = [decision(true, 1000.0), decision(true, 1001.0), decision(false, 5000.0)];
-        let goals = of(&[], &[], &decisions);
+        let goals = of(&[], &[], &decisions, &[]);
         assert_eq!(
             goals.iter().map(|goal| goal.verdict).collect::<Vec<_>>(),
             [Verdict::Holds, Verdict::DoesNotHold]
@@ -136,6 +146,6 @@ mod tests {
 
     #[test]
     fn figures_that_were_not_measured_have_no_goal() {
-        assert!(of(&[summary("refused", &[(Kind::Nginx, 20.0)])], &[], &[]).is_empty());
+        assert!(of(&[summary("refused", &[(Kind::Nginx, 20.0)])], &[], &[], &[]).is_empty());
     }
 }

@@ -10,6 +10,7 @@ mod counts;
 mod driver;
 mod generators;
 mod goals;
+mod idle;
 pub mod in_process;
 mod machine;
 mod report;

@@ -1,6 +1,7 @@
 //! The result of a run: raw windows, figures, goals, machine and command.
 
 use crate::goals::Goal;
+use crate::idle::Idle;
 use crate::in_process::{DecisionCost, HelloCost};
 use crate::machine::Machine;
 use crate::summary::RowSummary;
@@ -38,6 +39,8 @@ pub struct Report {
     pub hellos: Vec<HelloCost>,
     /// Cost of a decision.
     pub decisions: Vec<DecisionCost>,
+    /// Memory of idle connections.
+    pub idle: Vec<Idle>,
     /// Figures by row.
     pub rows: Vec<RowSummary>,
     /// The raw windows, in the order in which they were measured.

@@ -4,6 +4,7 @@
 use crate::args::Args;
 use crate::driver::Driver;
 use crate::goals;
+use crate::idle::{self, Idle};
 use crate::in_process::Costs;
 use crate::machine::Machine;
 use crate::report::Report;
@@ -84,6 +85,7 @@ impl<'a> Plan<'a> {
             let missing = self.row(row, folder.path(), &upstream, &mut order, &mut windows).await?;
             absent.push(missing);
         }
+        let idle = self.idle(folder.path(), &upstream).await?;
         let built = std::fs::metadata("/proc/self/exe")?.modified()?;
         let Costs { hellos, decisions } = Costs::read(&args.in_process, built)?;
 
@@ -110,7 +112,8 @@ impl<'a> Plan<'a> {
             window_ms: args.window().as_millis() as u64,
             seed: args.seed,
             calibration_ms,
-            goals: goals::of(&rows, &hellos, &decisions),
+            goals: goals::of(&rows, &hellos, &decisions, &idle),
+            idle,
             hellos,
             decisions,
             rows,
@@ -129,6 +132,50 @@ impl<'a> Plan<'a> {
         })
     }
 
+    /// What a server is started with.
+    fn setup(
+        &self,
+        (id, key): (&str, Key),
+        (kind, program): (Kind, &Path),
+        folder: &Path,
+        upstream: &Upstream,
+    ) -> anyhow::Result<Setup> {
+        Ok(Setup {
+            program: program.to_owned(),
+            folder: folder.join(format!("{id}-{}", kind.name())),
+            certificate: certificate(key, folder)?,
+            upstream: upstream.address(),
+            core: self.cores.server,
+        })
+    }
+
+    /// Measures the memory of idle connections at every server, with the default policy at the
+    /// gate.
+    async fn idle(&self, folder: &Path, upstream: &Upstream) -> anyhow::Result<Vec<Idle>> {
+        let mut found = Vec::new();
+        let connections = self.args.idle();
+        if connections == 0 {
+            return Ok(found);
+        }
+        let most = peers::haproxy::most_connections() as u32;
+        let connections = connections.min(most.saturating_sub(idle::FEW));
+        let driver = (self.args.program(Kind::Tide)?, self.cores.driver);
+        for work in idle::WORKS {
+            for (kind, program, _) in self.servers.iter().filter(|it| it.0 != Kind::Off) {
+                let setup = self.setup(("idle", Key::P256), (*kind, program), folder, upstream)?;
+                let Some(server) = peers::start(*kind, work, &setup)? else { continue };
+                let driver = (driver.0.as_path(), driver.1);
+                let one =
+                    idle::measure((*kind, &server, work), connections, driver, upstream, folder)
+                        .await
+                        .with_context(|| format!("idle connections to {}", kind.title()))?;
+                eprintln!("idle {work:?}: {} {:.0} bytes each", kind.title(), one.bytes_each);
+                found.push(one);
+            }
+        }
+        Ok(found)
+    }
+
     /// Measures one row at every server; returns the servers that cannot do its work.
     async fn row(
         &self,
@@ -138,16 +185,9 @@ impl<'a> Plan<'a> {
         order: &mut Order,
         windows: &mut Vec<Window>,
     ) -> anyhow::Result<Vec<(Kind, &'static str)>> {
-        let certificate = certificate(row.key, folder)?;
         let (mut running, mut absent) = (Vec::new(), Vec::new());
         for (kind, program, _) in &self.servers {
-            let setup = Setup {
-                program: program.clone(),
-                folder: folder.join(format!("{}-{}", row.id, kind.name())),
-                certificate: certificate.clone(),
-                upstream: upstream.address(),
-                core: self.cores.server,
-            };
+            let setup = self.setup((row.id, row.key), (*kind, program), folder, upstream)?;
             let server = peers::start(*kind, row.work, &setup)
                 .with_context(|| format!("{} in row {}", kind.title(), row.id))?;
             match server {

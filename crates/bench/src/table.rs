@@ -14,6 +14,7 @@ pub fn render(report: &Report, normalise: bool) -> String {
     let mut text = costs(report, normalise);
     hellos(&mut text, report);
     decisions(&mut text, report);
+    idle(&mut text, report);
     if !report.goals.is_empty() {
         text += &goals(&report.goals);
     }
@@ -56,6 +57,16 @@ fn hellos(text: &mut String, report: &Report) {
 fn decisions(text: &mut String, report: &Report) {
     let costs = report.decisions.iter().map(|cost| (cost.what.to_owned(), cost.nanoseconds));
     nanoseconds(text, "A decision of the controller", costs);
+}
+
+/// What idle connections take.
+fn idle(text: &mut String, report: &Report) {
+    let Some(first) = report.idle.first() else { return };
+    put!(text, "\nMemory of an idle connection, bytes, with {} of them\n", first.connections);
+    for it in &report.idle {
+        let (what, server) = (it.what(), it.server.title());
+        put!(text, "  {:42}{:>8.0}\n", format!("{what}, {server}"), it.bytes_each);
+    }
 }
 
 /// In how many windows the driver was at its limit, with its reason of the first.

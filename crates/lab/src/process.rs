@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use tidegate_host::{Cores, Files, cpu_clock, processes};
+use tidegate_host::{Cores, Files, cpu_clock, processes, scheduling};
 
 use crate::error::{Error, Fault, Result};
 use crate::log::Log;
@@ -236,6 +236,19 @@ impl Process {
         // A descendant that has ended since has no clock.
         let clock = |id| cpu_clock::with_children(&files, id).ok();
         Ok(own + self.family().into_iter().skip(1).filter_map(clock).sum::<Duration>())
+    }
+
+    /// Resident memory of the process and its descendants, in bytes.
+    ///
+    /// # Errors
+    /// The process has ended; with the last lines of its log.
+    pub fn resident_bytes(&self) -> Result<u64> {
+        let files = Files::new("/");
+        let own = scheduling::resident_bytes(&files, self.id());
+        let own =
+            own.ok_or_else(|| self.failed(format_args!("has ended: {}", self.last_lines())))?;
+        let of = |id| scheduling::resident_bytes(&files, id);
+        Ok(own + self.family().into_iter().skip(1).filter_map(of).sum::<u64>())
     }
 
     fn wait_until_listening(&mut self, addresses: &[SocketAddr]) -> Result<()> {

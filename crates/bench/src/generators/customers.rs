@@ -162,17 +162,7 @@ fn settled(process: &mut Process, site: &Site, before: u64, customers: u32) -> a
     }
     // For the answer of the last one.
     std::thread::sleep(Duration::from_millis(500));
-    resident(process.id())
-}
-
-/// Resident memory of a process, in bytes.
-fn resident(id: u32) -> anyhow::Result<f64> {
-    let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kilobytes: f64 = line
-        .and_then(|rest| rest.split_whitespace().next()?.parse().ok())
-        .context("the system does not report the memory of a process")?;
-    Ok(kilobytes * 1024.0)
+    Ok(process.resident_bytes()? as f64)
 }
 
 /// Measures the achieved rates at a fifth to four fifths of the processor.

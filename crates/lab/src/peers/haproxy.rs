@@ -20,11 +20,17 @@ pub fn start(work: Work, setup: &Setup) -> Result<Server> {
     Ok(Server { process, target, metrics: None })
 }
 
+/// HAProxy wants two open files for each connection that it allows, and some of its own.
+pub fn most_connections() -> u64 {
+    (tidegate_host::open_files::raise_limit() / 2).saturating_sub(200).clamp(1, 32_768)
+}
+
 fn configuration(work: Work, setup: &Setup, target: SocketAddr) -> String {
+    let most = most_connections();
     format!(
         "global
     nbthread 1
-    maxconn 4096
+    maxconn {most}
     ssl-default-bind-options ssl-min-ver TLSv1.2
 defaults
     timeout connect 5s

@@ -1,7 +1,7 @@
 //! The servers that are measured, each configured for the same work.
 
 mod envoy;
-mod haproxy;
+pub mod haproxy;
 pub mod nginx;
 mod tidegate;
 mod work;

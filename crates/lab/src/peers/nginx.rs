@@ -47,7 +47,7 @@ daemon off;
 worker_processes 1;
 pid {folder}/pid;
 error_log stderr crit;
-events {{ worker_connections 4096; }}
+events {{ worker_connections 65536; }}
 {block}"
     ))
 }
