@@ -16,12 +16,12 @@ use crate::telemetry::clock::{self, ticks};
 use crate::telemetry::cpu::Metered;
 use crate::telemetry::labels::{Bucket, Class, End, HandshakeKind};
 use crate::tls::configs::ServerConfigs;
-use std::future::poll_fn;
+use pin_project_lite::pin_project;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tidegate_control::FullHandshake;
 use tidegate_trace::{Outcome, Phase, Traced, with_line};
@@ -75,8 +75,8 @@ impl Tasks {
             (Class::Returning, _) => Phase::HandshakeResumed,
         });
         let line = pending.arrival.line.take();
-        let task = run(self.clone(), pending, admitted, serve);
-        spawn_local(until_first_turn(starting, Traced::new(line, task)));
+        let task = Traced::new(line, run(self.clone(), pending, admitted, serve));
+        spawn_local(FirstTurn { starting: Some(starting), context: self.context.clone(), task });
     }
 }
 
@@ -107,20 +107,31 @@ impl Drop for Starting {
     }
 }
 
-async fn until_first_turn(starting: Starting, task: impl Future<Output = ()>) {
-    let context = starting.tasks.context.clone();
-    let (mut starting, mut task) = (Some(starting), pin!(task));
-    poll_fn(|cx| {
-        let polled = catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(cx)));
-        starting = None;
+pin_project! {
+    /// A task that counts as starting until its first turn has ended. Not an `async fn`: that would
+    /// have the task twice, as an argument and pinned.
+    struct FirstTurn<F> {
+        starting: Option<Starting>,
+        context: Rc<CoreContext>,
+        #[pin]
+        task: F,
+    }
+}
+
+impl<F: Future<Output = ()>> Future for FirstTurn<F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.project();
+        let polled = catch_unwind(AssertUnwindSafe(|| this.task.poll(cx)));
+        *this.starting = None;
         // A fault in one connection ends no other one.
         polled.unwrap_or_else(|panic| {
             tracing::error!("a connection is closed, since its task {}", reason(&*panic));
-            context.counters.end(End::InternalError);
+            this.context.counters.end(End::InternalError);
             Poll::Ready(())
         })
-    })
-    .await;
+    }
 }
 
 async fn run(
