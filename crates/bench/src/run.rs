@@ -146,6 +146,7 @@ impl<'a> Plan<'a> {
             certificate: certificate(key, folder)?,
             upstream: upstream.address(),
             core: self.cores.server,
+            protected: false,
         })
     }
 

@@ -16,6 +16,7 @@ pub const BUILT_IN: &[BuiltIn] = &[
     BuiltIn { name: "overload", text: include_str!("../../experiments/overload.toml") },
     BuiltIn { name: "patience", text: include_str!("../../experiments/patience.toml") },
     BuiltIn { name: "rivals", text: include_str!("../../experiments/rivals.toml") },
+    BuiltIn { name: "peers", text: include_str!("../../experiments/peers.toml") },
     BuiltIn { name: "tomcat", text: include_str!("../../experiments/tomcat.toml") },
     BuiltIn { name: "security", text: include_str!("../../experiments/security.toml") },
     BuiltIn { name: "ciphers", text: include_str!("../../experiments/ciphers.toml") },

@@ -136,7 +136,9 @@ keys! {
         /// The message service of `site = "messages"`, and its security: our own (`rust-…`), or a
         /// page or SOAP service on Tomcat, which are left out where Java is missing.
         configuration: Words(CONFIGURATIONS) = Unset;
-        /// Admission policy of the gate. The gate refuses a name that it does not know.
+        /// Admission policy of the gate, which refuses a name that it does not know; or another proxy in
+        /// its place: `peer:nginx`, `peer:haproxy`, `peer:envoy`, and `peer:envoy-protected` with
+        /// admission control and adaptive concurrency (`scripts/bootstrap bench` installs them).
         policy: Text("a policy of the gate") = Is("tide");
         /// What secures the connections of the brokerage: its `--security`.
         security: Words(SECURITY) = Is("none");

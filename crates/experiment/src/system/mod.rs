@@ -2,6 +2,7 @@
 
 mod b2b;
 mod brokerage;
+mod front;
 mod gate;
 mod messages;
 mod own;
@@ -17,7 +18,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tidegate_host::{Cores, Files, processes, scheduling};
 use tidegate_lab::services::Postgresql;
-use tidegate_lab::{Certificate, Key, Launch, Process, Service, http};
+use tidegate_lab::{Certificate, Key, Launch, Process, http};
 use tidegate_load::Stop;
 
 use crate::experiment::{CERTIFICATES, POSTGRESQL, Settings};
@@ -25,6 +26,7 @@ use crate::folder::MAKE_ROOM;
 use crate::metrics::messages::SITE;
 use crate::{Error, Result};
 use brokerage::Brokerage;
+use front::Front;
 pub use gate::{GateTimes, TRACE, check_policies};
 pub use messages::{Configuration, Server, leave_out_java};
 pub use site::TRACE as SITE_TRACE;
@@ -231,8 +233,8 @@ fn with_database(
 /// last.
 #[derive(Debug)]
 pub struct Started {
-    /// Gates by policy.
-    gates: Vec<(String, Service)>,
+    /// Gates, or other proxies, by policy.
+    gates: Vec<(String, Front)>,
     /// The one of them that customers come through.
     front: Option<usize>,
     system: Box<dyn System>,
@@ -292,14 +294,14 @@ impl Started {
         self.front = self.gates.iter().position(|(policy, _)| *policy == settings.policy);
         if settings.gate && self.front.is_none() {
             let upstream = self.system.url(true)?;
-            let gate = gate::start(settings, &upstream, cores, workshop, folder)?;
+            let gate = Front::start(settings, &upstream, cores, workshop, folder)?;
             self.gates.push((settings.policy.clone(), gate));
             self.front = Some(self.gates.len() - 1);
         }
         Ok(())
     }
 
-    fn gate(&self) -> Option<&Service> {
+    fn gate(&self) -> Option<&Front> {
         self.front.map(|front| &self.gates[front].1)
     }
 
@@ -309,7 +311,7 @@ impl Started {
     /// The gate announced none.
     pub fn target(&self) -> Result<String> {
         match self.gate() {
-            Some(gate) => Ok(gate.address("gate")?.to_owned()),
+            Some(gate) => gate.url(),
             None => self.system.url(false),
         }
     }
@@ -321,8 +323,9 @@ impl Started {
     pub fn addresses(&self) -> Result<String> {
         let mut text = format!("The site without a gate: {}\n", self.system.url(false)?);
         for (policy, gate) in &self.gates {
-            let (url, admin) = (gate.address("gate")?, gate.address("admin")?);
-            text += &format!("The gate with policy {policy}: {url} (status: {admin}/status)\n");
+            let url = gate.url()?;
+            text += &format!("The gate with policy {policy}: {url}");
+            text += &gate.admin().map_or("\n".into(), |it| format!(" (status: {it}/status)\n"));
         }
         Ok(text)
     }
@@ -342,7 +345,8 @@ impl Started {
     /// # Errors
     /// A process has ended; with the last lines of its log.
     pub fn cpu(&self) -> Result<CpuSeconds> {
-        let gate = self.gate().map(Service::cpu_s).transpose()?;
+        let gate = self.gate().map(|gate| gate.process().cpu_time()).transpose()?;
+        let gate = gate.map(|time| time.as_secs_f64());
         let database = self.database.as_ref().map(|server| server.process().cpu_time());
         let database = database.transpose()?.unwrap_or_default().as_secs_f64();
         let service = self.system.process().cpu_time()?.as_secs_f64() + database;
@@ -373,7 +377,7 @@ impl Started {
 
     /// The URL of the gate's admin pages; `None` without a gate.
     pub fn admin_url(&self) -> Option<&str> {
-        self.gate()?.address("admin").ok()
+        self.gate()?.admin()
     }
 
     /// One of these pages, such as `/status`; `None` if it does not answer.

@@ -69,6 +69,27 @@ fn proxying(work: Work, setup: &Setup) -> String {
     format!("    filter_chains:\n    - {}", manager(work, setup).trim_start())
 }
 
+/// Envoy's two filters against overload, with the values of its documentation; the sampling of
+/// successes is shortened to the length of a study's windows.
+///
+/// Source: Envoy 1.40's documentation, "Admission Control" and "Adaptive Concurrency".
+const PROTECTION: &str = r#"          - name: envoy.filters.http.admission_control
+            typed_config:
+              "@type": type.googleapis.com/envoy.extensions.filters.http.admission_control.v3.AdmissionControl
+              enabled: { default_value: true, runtime_key: admission_control.enabled }
+              sampling_window: 5s
+              success_criteria:
+                http_criteria: { http_success_status: [ { start: 100, end: 500 } ] }
+          - name: envoy.filters.http.adaptive_concurrency
+            typed_config:
+              "@type": type.googleapis.com/envoy.extensions.filters.http.adaptive_concurrency.v3.AdaptiveConcurrency
+              enabled: { default_value: true, runtime_key: adaptive_concurrency.enabled }
+              gradient_controller_config:
+                sample_aggregate_percentile: { value: 90 }
+                concurrency_limit_params: { concurrency_update_interval: 0.1s }
+                min_rtt_calc_params: { jitter: { value: 10 }, interval: 60s, request_count: 50 }
+"#;
+
 /// A chain of filters: TLS unless the work is in the clear, then HTTP.
 fn manager(work: Work, setup: &Setup) -> String {
     let certificate = &setup.certificate;
@@ -87,6 +108,7 @@ fn manager(work: Work, setup: &Setup) -> String {
         certificate.chain.display(),
         certificate.key.display()
     );
+    let protection = if setup.protected { PROTECTION } else { "" };
     let tls = if work == Work::KeepAliveClear { "" } else { &tls };
     format!(
         r#"{tls}      filters:
@@ -103,7 +125,7 @@ fn manager(work: Work, setup: &Setup) -> String {
               - match: {{ prefix: "/" }}
                 route: {{ cluster: upstream }}
           http_filters:
-          - name: envoy.filters.http.router
+{protection}          - name: envoy.filters.http.router
             typed_config:
               "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"#
     )

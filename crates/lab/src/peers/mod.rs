@@ -93,6 +93,8 @@ pub struct Setup {
     pub upstream: SocketAddr,
     /// The core it runs on.
     pub core: usize,
+    /// With its own protection from overload; of Envoy alone.
+    pub protected: bool,
 }
 
 impl Setup {
