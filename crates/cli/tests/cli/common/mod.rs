@@ -290,6 +290,18 @@ pub fn wait_until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
+/// The result of a run for so many seconds, as text: of a longer one where it is not enough, as on a
+/// busy machine.
+pub fn long_enough<T>(run: impl Fn(&str) -> T, is_enough: impl Fn(&T) -> bool) -> T {
+    for seconds in ["2.5", "5", "10", "20"] {
+        let found = run(seconds);
+        if is_enough(&found) {
+            return found;
+        }
+    }
+    run("40")
+}
+
 /// Writes a file that its owner alone can read.
 pub fn private(file: &Path, text: &str) {
     use std::io::Write as _;
