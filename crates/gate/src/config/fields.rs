@@ -168,6 +168,11 @@ keys! {
         /// also with `_` or another character for `-`, which `append` removes too.
         forwarded: Forwarded = Is("replace"), Choice(Forwarded::ALL),
             because "a customer must not choose the address that the upstream logs and trusts";
+        /// Whether requests to the upstream have a `Via` field. Some servers do without
+        /// compression behind a proxy that names itself: nginx does unless `gzip_proxied` allows
+        /// it. Without the field they compress as if customers connected to them.
+        via: bool = Is("true"), Boolean,
+            because "RFC 9110 demands it of a proxy: by it loops and the versions on the way are seen";
     }
 
     /// Files that the gate serves itself: see `[[routes]]`.

@@ -46,6 +46,8 @@ pub struct Forwarding {
     pub host: Option<HeaderValue>,
     /// The `Host` of a request that may be without one.
     pub default_host: HeaderValue,
+    /// Whether requests have a Via field of the gate.
+    pub via: bool,
 }
 
 impl Forwarding {
@@ -58,6 +60,7 @@ impl Forwarding {
             mode: upstream.forwarded,
             host: (upstream.host == Host::Upstream).then(|| own.clone()),
             default_host: own,
+            via: upstream.via,
         }
     }
 
@@ -188,7 +191,7 @@ mod tests {
         }
         let address = HeaderValue::from_static("192.0.2.7");
         let default_host = HeaderValue::from_static("backend");
-        let forwarding = Forwarding { mode, host: None, default_host };
+        let forwarding = Forwarding { mode, host: None, default_host, via: true };
         forwarding.apply(&Customer { address, scheme }, &mut headers);
         headers.remove(HOST);
         let line = |(name, value): (&HeaderName, &HeaderValue)| {

@@ -153,8 +153,10 @@ pub fn to_upstream(parts: &mut Parts, forwarding: &Forwarding, customer: &Custom
     }
     // Before HTTP/1.1 a request need not have one.
     parts.headers.entry(HOST).or_insert_with(|| forwarding.default_host.clone());
-    let via = if parts.version == Version::HTTP_2 { OUR_VIA_HTTP2 } else { OUR_VIA };
-    parts.headers.append(VIA, via);
+    if forwarding.via {
+        let via = if parts.version == Version::HTTP_2 { OUR_VIA_HTTP2 } else { OUR_VIA };
+        parts.headers.append(VIA, via);
+    }
     parts.version = Version::HTTP_11;
     // What the library notes of the spelling of names stays.
     parts.extensions.remove::<hyper::upgrade::OnUpgrade>();
@@ -308,6 +310,7 @@ mod tests {
             mode: Forwarded::Replace,
             host: None,
             default_host: HeaderValue::from_static("backend:8080"),
+            via: true,
         };
         let customer =
             Customer { address: HeaderValue::from_static("192.0.2.7"), scheme: Scheme::Https };

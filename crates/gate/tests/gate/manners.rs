@@ -145,3 +145,17 @@ fn names_of_fields_keep_their_spelling() {
     assert_eq!(response.code, 200);
     assert!(response.head.contains("\r\nX-ETag-Of-Old: 2\r\n"), "{}", response.head);
 }
+
+#[test]
+fn the_upstream_is_not_told_of_the_gate_where_via_is_off() {
+    let upstream = answering(|got| ok(got.header("via").unwrap_or("none")));
+    let gate = gate(upstream, "via = false\n");
+    assert_eq!(get(&mut connect(&gate, &any_client()), "/").unwrap().text(), "none");
+    let mut connection = connect(&gate, &any_client());
+    send(&mut connection, b"GET / HTTP/1.1\r\nHost: a\r\nVia: 1.1 other\r\n\r\n");
+    assert_eq!(
+        receive(&mut connection, "GET").unwrap().text(),
+        "1.1 other",
+        "that of others stays"
+    );
+}
