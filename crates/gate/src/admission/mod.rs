@@ -9,6 +9,7 @@ pub mod names;
 pub mod negotiation;
 pub mod queue;
 pub mod replays;
+pub mod session_cookie;
 pub mod sessions;
 pub mod ticketer;
 pub mod tickets;

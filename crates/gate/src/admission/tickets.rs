@@ -6,6 +6,7 @@
 //! sealed with the newest; older keys open until the lifetime has passed.
 //! Nothing in a ticket is trusted before it was opened.
 
+use crate::admission::session_cookie;
 use crate::ticket_secret::{NAME_LEN, Secret};
 use arc_swap::ArcSwap;
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
@@ -153,9 +154,13 @@ pub struct Keyring {
     rotation_s: AtomicU64,
 }
 
-struct Key {
-    name: [u8; NAME_LEN],
+/// A key of tickets, and that of cookies which belongs to it.
+pub(super) struct Key {
+    /// Tells which key sealed a ticket or cookie.
+    pub name: [u8; NAME_LEN],
     key: LessSafeKey,
+    /// The key of cookies.
+    pub cookies: LessSafeKey,
     /// When it began to seal, in seconds since 1970.
     since: u64,
 }
@@ -169,7 +174,8 @@ impl std::fmt::Debug for Key {
 impl Key {
     fn of(secret: &Secret) -> Result<Self, Unspecified> {
         let key = LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &secret.secret)?);
-        Ok(Self { name: secret.name, key, since: secret.since })
+        let cookies = session_cookie::derive(&secret.secret)?;
+        Ok(Self { name: secret.name, key, cookies, since: secret.since })
     }
 
     fn random(now: u64) -> Result<Self, Unspecified> {
@@ -267,12 +273,22 @@ impl Keyring {
         Ok(true)
     }
 
-    /// Seals a ticket; `None` if the system's random generator failed.
-    pub fn seal(&self, claims: &Claims, state: &[u8]) -> Option<Vec<u8>> {
+    /// The key that seals at this time, in seconds since 1970.
+    pub(super) fn sealing(&self, now: u64) -> Option<Arc<Key>> {
         let keys = self.keys.load();
         // A key of a file may be there before its time.
-        let sealing = keys.iter().find(|key| key.since <= claims.issued);
-        let key = sealing.or(keys.last())?;
+        let sealing = keys.iter().find(|key| key.since <= now);
+        sealing.or(keys.last()).cloned()
+    }
+
+    /// The key of this name.
+    pub(super) fn named(&self, name: [u8; NAME_LEN]) -> Option<Arc<Key>> {
+        self.keys.load().iter().find(|key| key.name == name).cloned()
+    }
+
+    /// Seals a ticket; `None` if the system's random generator failed.
+    pub fn seal(&self, claims: &Claims, state: &[u8]) -> Option<Vec<u8>> {
+        let key = self.sealing(claims.issued)?;
         let mut nonce = [0; NONCE_LEN];
         rand::fill(&mut nonce).ok()?;
         let mut body = Vec::with_capacity(CLAIMS_LEN + state.len());
@@ -296,8 +312,7 @@ impl Keyring {
     pub fn open(&self, ticket: &[u8], now: u64) -> Result<OpenedTicket, TicketError> {
         let (name, rest) = ticket.split_first_chunk::<NAME_LEN>().ok_or(TicketError::Foreign)?;
         let (nonce, sealed) = rest.split_first_chunk::<NONCE_LEN>().ok_or(TicketError::Foreign)?;
-        let keys = self.keys.load();
-        let key = keys.iter().find(|key| key.name == *name).ok_or(TicketError::Foreign)?;
+        let key = self.named(*name).ok_or(TicketError::Foreign)?;
         let mut buffer = sealed.to_vec();
         let nonce = Nonce::assume_unique_for_key(*nonce);
         let plain = key.key.open_in_place(nonce, Aad::from(*name), &mut buffer);
