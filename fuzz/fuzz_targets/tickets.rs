@@ -14,11 +14,9 @@ use std::time::Duration;
 #[path = "../../crates/gate/src/ticket_secret.rs"]
 mod ticket_secret;
 
-#[allow(dead_code)]
-#[path = "../../crates/gate/src/admission/tickets.rs"]
-mod tickets;
+mod admission;
 
-use tickets::{Claims, Keyring, Terms};
+use admission::tickets::{Claims, Keyring, Terms};
 
 const NOW: u64 = 1_000_000;
 

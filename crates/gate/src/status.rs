@@ -74,6 +74,7 @@ pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>)
         // All of them, also those that never occurred: an alert on the rate of
         // one must see the first.
         tickets: totals.tickets.named().collect(),
+        session_cookies: totals.session_cookies.named().collect(),
         not_tls: totals.not_tls.named().collect(),
         accept_errors: totals.accept_errors,
         upstream_connections: totals.upstream_open,

@@ -3,7 +3,7 @@
 use super::line::{Exchange, Line, Request};
 use super::sink::Sink;
 use crate::telemetry::clock;
-use crate::telemetry::labels::{Class, Tier, UpstreamFault};
+use crate::telemetry::labels::{Class, End, Tier, UpstreamFault};
 use http::header::{HOST, HeaderValue, REFERER, USER_AGENT};
 use http::{HeaderMap, Method, Uri, Version};
 use std::cell::{Cell, RefCell};
@@ -33,6 +33,8 @@ pub struct ExchangeLog {
     client: IpAddr,
     class: Class,
     opening: Opening,
+    /// The number of the session that the connection turned out to be of.
+    joined: Rc<Cell<Option<u64>>>,
     /// No line was written yet.
     first: Cell<bool>,
     record: RefCell<Option<Record>>,
@@ -59,20 +61,33 @@ struct Record {
     upstream_error: Option<UpstreamFault>,
     request_id: u128,
     traceparent: Option<HeaderValue>,
+    /// How it was admitted, where each request of the connection is decided on.
+    admission: Option<Admission>,
+}
+
+/// What was decided about one request.
+#[derive(Clone, Copy, Debug)]
+struct Admission {
+    /// How long it waited.
+    queue: Duration,
+    /// Its class and the number of its session, or why it was not admitted.
+    verdict: Result<(Class, u64), End>,
 }
 
 impl ExchangeLog {
     /// The log of a connection without a request.
     pub fn new(sink: Rc<Sink>, client: IpAddr, class: Class, opening: Opening) -> Self {
         let (client, first) = (client.to_canonical(), Cell::new(true));
-        Self { sink, client, class, opening, first, record: RefCell::default() }
+        let joined = Rc::default();
+        Self { sink, client, class, opening, joined, first, record: RefCell::default() }
     }
 
     /// The log of a stream of the same connection. The first of them has how the connection began.
     pub fn of_stream(&self) -> Self {
         let (sink, first) = (self.sink.clone(), Cell::new(self.first.replace(false)));
         let (client, class, opening) = (self.client, self.class, self.opening);
-        Self { sink, client, class, opening, first, record: RefCell::default() }
+        let joined = self.joined.clone();
+        Self { sink, client, class, opening, joined, first, record: RefCell::default() }
     }
 
     /// A request's head was read. Returns its identifier.
@@ -104,8 +119,20 @@ impl ExchangeLog {
             upstream_error: None,
             request_id,
             traceparent: None,
+            admission: None,
         }));
         request_id
+    }
+
+    /// The connection turned out to be of the session with this number.
+    pub fn joins(&self, session: u64) {
+        self.joined.set(Some(session));
+    }
+
+    /// The request was decided on by itself, after it waited so long: it has this class and is of
+    /// the session with this number, or was refused for this reason.
+    pub fn decided(&self, queue: Duration, verdict: Result<(Class, u64), End>) {
+        self.note(|record| record.admission = Some(Admission { queue, verdict }));
     }
 
     /// What the upstream receives as the trace context.
@@ -165,7 +192,9 @@ impl ExchangeLog {
         let between = |from: Instant, to: Instant| to.saturating_duration_since(from);
         let total = since(record.begun);
         let mut phases = Phases::default();
-        if self.first.replace(false) {
+        if let Some(admission) = record.admission {
+            phases.add("queue", Some(admission.queue));
+        } else if self.first.replace(false) {
             phases.add("queue", Some(self.opening.queue));
             phases.add("handshake", self.opening.handshake);
         }
@@ -193,6 +222,7 @@ impl ExchangeLog {
         self.write(
             total,
             phases.get(),
+            record.admission.map(|admission| admission.verdict),
             Exchange {
                 request: Some(request),
                 status: record.status,
@@ -213,6 +243,7 @@ impl ExchangeLog {
         self.write(
             Duration::ZERO,
             &[],
+            None,
             Exchange {
                 request: None,
                 status,
@@ -228,17 +259,28 @@ impl ExchangeLog {
         );
     }
 
-    fn write(&self, ago: Duration, phases: &[(&'static str, Duration)], exchange: Exchange<'_>) {
+    fn write(
+        &self,
+        ago: Duration,
+        phases: &[(&'static str, Duration)],
+        decided: Option<Result<(Class, u64), End>>,
+        exchange: Exchange<'_>,
+    ) {
         let now = SystemTime::now();
+        let (class, session, reason) = match decided {
+            None => (self.class, self.joined.get().or(self.opening.session), None),
+            Some(Ok((class, session))) => (class, Some(session), None),
+            Some(Err(end)) => (Class::New, None, Some(end.name())),
+        };
         self.sink.write(&Line {
             time: now.checked_sub(ago).unwrap_or(now),
             client: self.client,
-            class: self.class.name(),
-            verdict: "admitted",
-            session: self.opening.session,
+            class: class.name(),
+            verdict: if reason.is_some() { "refused" } else { "admitted" },
+            session,
             phases,
             exchange: Some(exchange),
-            reason: None,
+            reason,
         });
     }
 

@@ -41,17 +41,20 @@ pub enum SessionEntry {
     Proven(SessionConnection),
     /// Nothing, until the handshake has proved that it is the session's.
     Unproven(Unproven),
+    /// It is a proxy's: each of its requests has a session of its own.
+    OfRequests,
 }
 
 impl SessionEntry {
-    /// The session's open connection, now that the handshake is finished.
+    /// The session's open connection, now that the handshake is finished; `None` for a proxy's.
     ///
     /// # Errors
     /// The session has meanwhile all that it may have.
-    pub fn prove(self, now: Duration) -> Result<SessionConnection, SessionLimit> {
+    pub fn prove(self, now: Duration) -> Result<Option<SessionConnection>, SessionLimit> {
         match self {
-            Self::Proven(session) => Ok(session),
-            Self::Unproven(unproven) => unproven.prove(now),
+            Self::Proven(session) => Ok(Some(session)),
+            Self::Unproven(unproven) => unproven.prove(now).map(Some),
+            Self::OfRequests => Ok(None),
         }
     }
 
@@ -59,7 +62,7 @@ impl SessionEntry {
     pub fn proven(self) -> Option<SessionConnection> {
         match self {
             Self::Proven(session) => Some(session),
-            Self::Unproven(_) => None,
+            Self::Unproven(_) | Self::OfRequests => None,
         }
     }
 }
@@ -199,6 +202,21 @@ impl Decider {
     pub fn drops_oldest(&self, waited: Duration) -> bool {
         let shared = &self.context.shared;
         shared.controller().drops_oldest(shared.now(), waited)
+    }
+
+    /// A proxy's connection, on which each request is decided on.
+    pub fn of_requests(&self) -> Admitted {
+        let (session, price) = (SessionEntry::OfRequests, Duration::ZERO);
+        Admitted { class: Class::New, session, handshake: None, kind: None, price }
+    }
+
+    /// Begins a new session by a request; `None` if the system's random generator failed.
+    /// Returns the price that it is charged as well.
+    pub fn admit_request(&self) -> Option<(SessionConnection, Duration)> {
+        let id = new_session_id().ok()?;
+        let session = self.sessions.start_by_request(id, self.context.shared.now());
+        self.context.counters.in_clear.add(1);
+        Some((session, self.price(Entry::Clear)))
     }
 
     /// Begins a new session; `None` if the system's random generator failed.

@@ -2,6 +2,7 @@
 
 pub mod classify;
 pub mod decide;
+pub mod entrance;
 mod fair_queue;
 pub mod handshake_context;
 pub mod key_file;
@@ -11,6 +12,7 @@ pub mod queue;
 pub mod replays;
 pub mod session_cookie;
 pub mod sessions;
+pub mod starting;
 pub mod ticketer;
 pub mod tickets;
 pub mod turns;

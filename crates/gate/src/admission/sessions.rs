@@ -18,15 +18,43 @@ use tidegate_control::{CensusCounts, ThinkTimeCensus};
 
 const SHARDS: usize = 64;
 
+/// What one session may open.
+#[derive(Clone, Copy, Debug)]
+pub struct Allowance {
+    /// How many per second, on average.
+    pub rate: f64,
+    /// How many at once, before the rate counts.
+    pub burst: f64,
+    /// Most that are open.
+    pub open: u32,
+}
+
+impl Allowance {
+    /// How many the rate allows a session at once now.
+    fn tokens(&self, session: &Session, now: Duration) -> f64 {
+        let grown = now.saturating_sub(session.refilled).as_secs_f64() * self.rate;
+        (session.tokens + grown).min(self.burst)
+    }
+
+    /// Whether a session may open a further one now.
+    fn check(&self, session: &Session, now: Duration) -> Result<(), SessionLimit> {
+        if session.open >= self.open {
+            return Err(SessionLimit::Connections);
+        }
+        if self.tokens(session, now) < 1.0 {
+            return Err(SessionLimit::Rate);
+        }
+        Ok(())
+    }
+}
+
 /// How often one session may connect, and how long it is remembered.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// Connections per second, on average.
-    pub rate: f64,
-    /// Connections at once, before the rate counts.
-    pub burst: f64,
-    /// Most open connections.
-    pub connections: u32,
+    /// Its connections.
+    pub connections: Allowance,
+    /// Its requests, where each is known by a cookie and its connection is that of a proxy.
+    pub requests: Allowance,
     /// How long a session whose last connection the gate closed counts as active.
     pub linger: Duration,
     /// Most sessions remembered. Those with open connections stay beyond it:
@@ -38,31 +66,19 @@ impl Rules {
     /// The configured rules.
     pub fn of(admission: &Admission) -> Self {
         Self {
-            rate: admission.session_rate,
-            burst: f64::from(admission.session_burst),
-            connections: admission.session_connections,
+            connections: Allowance {
+                rate: admission.session_rate,
+                burst: f64::from(admission.session_burst),
+                open: admission.session_connections,
+            },
+            requests: Allowance {
+                rate: admission.cookie_rate,
+                burst: f64::from(admission.cookie_burst),
+                open: admission.cookie_burst,
+            },
             linger: admission.session_linger,
             capacity: SESSIONS,
         }
-    }
-}
-
-impl Rules {
-    /// Connections that the rate allows a session at once now.
-    fn tokens(&self, session: &Session, now: Duration) -> f64 {
-        let grown = now.saturating_sub(session.refilled).as_secs_f64() * self.rate;
-        (session.tokens + grown).min(self.burst)
-    }
-
-    /// Whether a session may have a further connection now.
-    fn check(&self, session: &Session, now: Duration) -> Result<(), SessionLimit> {
-        if session.open >= self.connections {
-            return Err(SessionLimit::Connections);
-        }
-        if self.tokens(session, now) < 1.0 {
-            return Err(SessionLimit::Rate);
-        }
-        Ok(())
     }
 }
 
@@ -117,7 +133,7 @@ pub enum ClosedBy {
 pub enum SessionLimit {
     /// It connects above its rate.
     Rate,
-    /// It has its most open connections.
+    /// It has its most open connections or requests.
     Connections,
 }
 
@@ -159,10 +175,24 @@ impl Sessions {
 
     /// Begins a session with one open connection. `id` must be unused.
     pub fn start(self: &Arc<Self>, id: SessionId, now: Duration) -> SessionConnection {
+        self.start_with(id, now, |rules| rules.connections)
+    }
+
+    /// Begins a session with one request under way. `id` must be unused.
+    pub fn start_by_request(self: &Arc<Self>, id: SessionId, now: Duration) -> SessionConnection {
+        self.start_with(id, now, |rules| rules.requests)
+    }
+
+    fn start_with(
+        self: &Arc<Self>,
+        id: SessionId,
+        now: Duration,
+        allowance: fn(&Rules) -> Allowance,
+    ) -> SessionConnection {
         self.started.fetch_add(1, Relaxed);
         let mut shard = self.shard(&id);
         self.make_room(&mut shard);
-        self.insert(&mut shard, id, now);
+        self.insert(&mut shard, id, now, allowance);
         SessionConnection { sessions: self.clone(), id, over: false }
     }
 
@@ -177,22 +207,47 @@ impl Sessions {
         now: Duration,
     ) -> Result<Unproven, SessionLimit> {
         if let Some(session) = self.shard(&id).sessions.get(&id) {
-            self.rules.load().check(session, now)?;
+            self.rules.load().connections.check(session, now)?;
         }
         Ok(Unproven { sessions: self.clone(), id })
     }
 
-    /// Adds a connection of a session. A session that was forgotten is remembered again.
-    fn connect(
+    /// Adds a request of a session, whose cookie was opened.
+    ///
+    /// # Errors
+    /// The session may not have a further request now.
+    pub fn request(
         self: &Arc<Self>,
         id: SessionId,
         now: Duration,
     ) -> Result<SessionConnection, SessionLimit> {
+        self.add(id, now, |rules| rules.requests)
+    }
+
+    /// Adds a connection of a session.
+    ///
+    /// # Errors
+    /// The session may not have a further connection now.
+    pub fn connect(
+        self: &Arc<Self>,
+        id: SessionId,
+        now: Duration,
+    ) -> Result<SessionConnection, SessionLimit> {
+        self.add(id, now, |rules| rules.connections)
+    }
+
+    /// Adds a connection or request. A session that was forgotten is remembered again.
+    fn add(
+        self: &Arc<Self>,
+        id: SessionId,
+        now: Duration,
+        allowance: fn(&Rules) -> Allowance,
+    ) -> Result<SessionConnection, SessionLimit> {
         let mut shard = self.shard(&id);
         if let Some(session) = shard.sessions.get_mut(&id) {
-            let rules = self.rules.load();
-            rules.check(session, now)?;
-            session.tokens = rules.tokens(session, now) - 1.0;
+            let allowed = allowance(&self.rules.load());
+            allowed.check(session, now)?;
+            session.tokens = allowed.tokens(session, now) - 1.0;
             session.refilled = session.refilled.max(now);
             session.open += 1;
             match session.thinks_since.take() {
@@ -205,7 +260,7 @@ impl Sessions {
         } else {
             lock(&self.think_times).requests_besides();
             self.make_room(&mut shard);
-            self.insert(&mut shard, id, now);
+            self.insert(&mut shard, id, now, allowance);
         }
         Ok(SessionConnection { sessions: self.clone(), id, over: false })
     }
@@ -226,8 +281,14 @@ impl Sessions {
         }
     }
 
-    fn insert(&self, shard: &mut Shard, id: SessionId, now: Duration) {
-        let tokens = self.rules.load().burst - 1.0;
+    fn insert(
+        &self,
+        shard: &mut Shard,
+        id: SessionId,
+        now: Duration,
+        allowance: fn(&Rules) -> Allowance,
+    ) {
+        let tokens = allowance(&self.rules.load()).burst - 1.0;
         let session =
             Session { open: 1, active: true, tokens, refilled: now, left: now, thinks_since: None };
         if shard.sessions.insert(id, session).is_none_or(|before| !before.active) {
@@ -316,7 +377,7 @@ impl Unproven {
     }
 }
 
-/// An open connection of a session; ends with [`SessionConnection::close`] or
+/// An open connection of a session, or a request under way; ends with [`SessionConnection::close`] or
 /// [`SessionConnection::end_session`]. Dropped without either, because its task panicked, it is
 /// closed by the gate.
 #[derive(Debug)]
@@ -328,6 +389,11 @@ pub struct SessionConnection {
 }
 
 impl SessionConnection {
+    /// The session's identifier, which is in its tickets and cookies alone.
+    pub fn id(&self) -> SessionId {
+        self.id
+    }
+
     /// The session's number for logs: the same on all its connections, and at every gate that
     /// opens its tickets. Its identifier does not follow from it.
     pub fn number(&self) -> u64 {

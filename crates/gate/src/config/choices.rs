@@ -96,6 +96,16 @@ words! {
         Require = "require",
     }
 
+    /// Where a cookie carries the session from one connection to the next.
+    pub enum SessionCookie {
+        /// Nowhere.
+        Off = "off",
+        /// On plain HTTP, where there are no tickets.
+        Clear = "clear",
+        /// Over TLS as well.
+        All = "all",
+    }
+
     /// Lowest TLS version accepted.
     pub enum MinimumVersion {
         /// TLS 1.2 and 1.3.

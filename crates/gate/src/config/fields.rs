@@ -5,11 +5,12 @@
 use super::certificates::{CertificateFiles, CertificateTables};
 use super::choices::{
     AccessFormat, ClientAuth, Cores, Forwarded, Host, LogFormat, MinimumVersion, Policy, Processes,
-    Refusal,
+    Refusal, SessionCookie,
 };
 use super::origin::{Origin, Url};
 use super::rules::{
-    CoreList, FieldName, Filter, GroupPath, LogFile, MediaTypes, Names, Preference, ProcessList,
+    CookieName, CoreList, FieldName, Filter, GroupPath, LogFile, MediaTypes, Names, Preference,
+    ProcessList,
 };
 use http::HeaderName;
 use std::net::SocketAddr;
@@ -35,11 +36,11 @@ keys! {
         address: SocketAddr = Is("0.0.0.0:8443"), Address,
             because "8443 needs no privilege; use 443 in production";
         /// Address and port for plain HTTP, or `off`: for a private network, or behind a TLS
-        /// terminator that you trust. Plain HTTP carries no tickets, so each connection is a new
-        /// session for as long as it is open, and admission decides about it when its first bytes
-        /// arrive. Behind a terminator set `upstream.forwarded = "append"`.
+        /// terminator that you trust. Plain HTTP carries no tickets: a cookie tells to which
+        /// session a request belongs (`admission.session_cookie`). Behind a terminator set
+        /// `upstream.forwarded = "append"`; see [operations](operations.md#behind-another-proxy).
         clear: Option<SocketAddr> = Is("off"), OrOff(Address),
-            because "plain HTTP can be read on the way, and returning customers are not recognized";
+            because "plain HTTP can be read on the way";
         /// Whether customers may use HTTP/2 (over TLS, by ALPN). Plain HTTP is HTTP/1.1.
         http2: bool = Is("true"), Boolean,
             because "browsers load a page over one connection and one handshake instead of six";
@@ -227,6 +228,24 @@ keys! {
         /// Open connections that one session may have. A connection beyond them counts as new.
         session_connections: u32 = Is("32"), Whole(1, 1_000_000),
             because "a browser opens six; a ticket shared by bots could hold every place";
+        /// Where a cookie carries the session from one connection to the next: `clear`, on plain
+        /// HTTP (`listen.clear`), where each request is decided on by itself, since a proxy sends
+        /// those of many customers over one connection; `all`, over TLS as well, for customers
+        /// whose TLS does not resume; `off`, nowhere: then each connection by plain HTTP is a new
+        /// session for as long as it is open. See [operations](operations.md#behind-another-proxy).
+        session_cookie: SessionCookie = Is("clear"), Choice(SessionCookie::ALL),
+            because "behind another proxy nothing else tells who was admitted; over TLS tickets do, and a site that sets no cookies should not begin to";
+        /// Name of this cookie. Requests reach the upstream without it.
+        session_cookie_name: String = Is("tidegate"), CookieName,
+            because "says in the customer's browser who set it";
+        /// Requests per second that one session may send which is known by its cookie on plain
+        /// HTTP, on average. A request beyond them counts as a new session.
+        cookie_rate: f64 = Is("50"), Number(0.1, 100000.0),
+            because "a page of 200 parts every 4 s; a cookie shared by a thousand bots sends thousands";
+        /// Requests that such a session may send at once before `cookie_rate` applies, and most
+        /// that it may have under way.
+        cookie_burst: u32 = Is("500"), Whole(1, 1_000_000),
+            because "leaves room for several tabs that load pages of a hundred parts at once";
         /// How long a session counts as active after the gate has closed its last connection as
         /// idle. A session whose customer closed the connection has ended.
         session_linger: Duration = Is("60s"), Time("100ms", "1h"),

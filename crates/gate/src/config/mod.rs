@@ -25,7 +25,7 @@ pub use certificates::CertificateFiles;
 pub use checked::Config;
 pub use choices::{
     AccessFormat, ClientAuth, Cores, Forwarded, Host, LogFormat, MinimumVersion, Policy, Processes,
-    Refusal,
+    Refusal, SessionCookie,
 };
 pub use fields::{
     AccessLog, Admin, Admission, Limits, Listen, Log, StaticTier, Tls, Trace, Upstream, tables,

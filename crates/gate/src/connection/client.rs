@@ -1,9 +1,12 @@
 //! The client of a connection.
 
 use crate::access_log::Opening;
+use crate::admission::sessions::SessionConnection;
+use crate::admission::tickets::SessionId;
 use crate::places::Place;
 use crate::socket::Scheme;
 use crate::telemetry::labels::Class;
+use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
 
@@ -20,4 +23,38 @@ pub struct Client {
     pub opening: Opening,
     /// The place of the connection.
     pub place: Rc<Place>,
+    /// The session of the connection; none for a proxy's.
+    pub session: Rc<OwnSession>,
+}
+
+/// The session of a connection. A cookie may tell that it is another one than it began as.
+#[derive(Debug, Default)]
+pub struct OwnSession {
+    session: RefCell<Option<SessionConnection>>,
+    /// A request was looked at for its cookie.
+    pub looked_at: Cell<bool>,
+}
+
+impl OwnSession {
+    /// The session that the connection began as.
+    pub fn new(session: Option<SessionConnection>) -> Rc<Self> {
+        Rc::new(Self { session: RefCell::new(session), looked_at: Cell::new(false) })
+    }
+
+    /// Its identifier.
+    pub fn id(&self) -> Option<SessionId> {
+        self.session.borrow().as_ref().map(SessionConnection::id)
+    }
+
+    /// The connection is this session's, and the one that it began as has ended.
+    pub fn become_of(&self, session: SessionConnection) {
+        if let Some(former) = self.session.replace(Some(session)) {
+            former.end_session();
+        }
+    }
+
+    /// Takes it out, when the connection has ended.
+    pub fn take(&self) -> Option<SessionConnection> {
+        self.session.take()
+    }
 }

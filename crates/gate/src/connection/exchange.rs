@@ -21,6 +21,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tidegate_trace::Phase;
 
+mod queue;
+
 /// Why a response was given up in the middle.
 const STOPPED_SENDING: &str =
     "nothing more of the response within limits.body_progress_deadline (or stream_deadline)";
@@ -36,6 +38,8 @@ pub enum Activity {
     Idle,
     /// The head of a request is arriving.
     Head,
+    /// The request waits for the admission of its session.
+    Queue,
     /// A file is searched for that answers the request.
     Lookup,
     /// The body of a request is on its way to the upstream.
@@ -179,6 +183,7 @@ impl Exchange {
             Activity::Upload if !self.upload.awaits_customer() => self.upload.patience(deadlines),
             Activity::Upload | Activity::Response => deadlines.body,
             Activity::Waiting => deadlines.response,
+            Activity::Queue => queue::DEADLINE,
             Activity::Lookup => LOOKUP,
         };
         let progress = self.since.get() + allowed;
@@ -204,6 +209,7 @@ impl Exchange {
                 self.count_given_up();
                 self.give_up(UpstreamFault::Timeout)
             }
+            Activity::Queue => Expiry::Close(End::HoldExpired),
             Activity::Lookup => {
                 self.lookup_late.set(true);
                 self.enter(Activity::Waiting, clock::now());
@@ -453,6 +459,7 @@ fn trace(before: Activity, activity: Activity) {
             tidegate_trace::with_line(|line| line.finish_request(Phase::Idle));
         }
         (_, Activity::Head | Activity::Upload) => tidegate_trace::enter(Phase::ReadRequest),
+        (_, Activity::Queue) => tidegate_trace::enter(Phase::Queue),
         (_, Activity::Lookup) => {}
         // The upstream has received the request up to its end.
         (Activity::Upload, Activity::Waiting) => tidegate_trace::enter(Phase::Upstream),

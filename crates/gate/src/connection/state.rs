@@ -32,6 +32,8 @@ pub struct ConnectionState {
     begun: Cell<bool>,
     /// The tick since which the customer is thinking, if they are.
     thinks_since: Cell<Option<u64>>,
+    /// It is a proxy's: how long it is without a request is nobody's think time.
+    of_proxy: Cell<bool>,
     /// The customer has closed their side.
     pub closed_by_customer: Cell<bool>,
     /// HTTP/2: the requests under way, each an exchange of its own.
@@ -59,6 +61,7 @@ impl ConnectionState {
             idle_since: Cell::new(now),
             begun: Cell::new(false),
             thinks_since: Cell::new(None),
+            of_proxy: Cell::new(false),
             closed_by_customer: Cell::new(false),
             open_streams: Cell::new(0),
             head_since: Cell::new(None),
@@ -67,6 +70,11 @@ impl ConnectionState {
             exchange: Rc::new(Exchange::new(class, deadlines, counters.clone(), now)),
             counters,
         }
+    }
+
+    /// The connection is a proxy's, which sends the requests of many customers.
+    pub fn is_of_proxy(&self) {
+        self.of_proxy.set(true);
     }
 
     /// What the connection is doing.
@@ -176,7 +184,9 @@ impl ConnectionState {
         let now = clock::now();
         if self.exchange.flushed(now) {
             self.idle_since.set(now);
-            self.thinks_since.set(Some(self.counters.think_times.begins()));
+            if !self.of_proxy.get() {
+                self.thinks_since.set(Some(self.counters.think_times.begins()));
+            }
         }
     }
 

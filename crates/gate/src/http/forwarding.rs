@@ -10,8 +10,10 @@ use crate::socket::Scheme;
 use http::header::{Entry, HOST, HeaderMap, HeaderName, HeaderValue};
 use std::net::{IpAddr, SocketAddr};
 
-const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+/// The addresses that a request came from.
+pub const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+/// The protocol that the customer uses.
+pub const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const HTTPS: HeaderValue = HeaderValue::from_static("https");
 const HTTP: HeaderValue = HeaderValue::from_static("http");

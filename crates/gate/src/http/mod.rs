@@ -2,6 +2,7 @@
 //! the upstream.
 
 pub mod client_subject;
+mod cookie_field;
 pub mod customer_body;
 pub mod expectation;
 pub mod forwarding;
@@ -12,6 +13,7 @@ pub mod proxy;
 pub mod request_body;
 pub mod requests;
 pub mod response_body;
+mod sessions;
 pub mod stream;
 pub mod stream_types;
 pub mod timer;

@@ -26,6 +26,8 @@ pub enum ErrorPage {
     Upgrade,
     /// A transfer coding other than chunked.
     Coding,
+    /// The request would begin a session, and none is admitted at the moment.
+    Full,
     /// The upstream does not accept a connection.
     Unreachable,
     /// The upstream closed, or broke HTTP.
@@ -52,6 +54,7 @@ impl ErrorPage {
             }
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::Upgrade | Self::Coding => StatusCode::NOT_IMPLEMENTED,
+            Self::Full => StatusCode::SERVICE_UNAVAILABLE,
             Self::Unreachable | Self::BrokenUpstream => StatusCode::BAD_GATEWAY,
             Self::Late | Self::Stalled => StatusCode::GATEWAY_TIMEOUT,
         }
@@ -89,6 +92,10 @@ impl ErrorPage {
             Self::Coding => {
                 ("Not implemented", "The only Transfer-Encoding that this site undoes is chunked.")
             }
+            Self::Full => (
+                "The site is full",
+                "The site is full at the moment. Please try again in a few seconds.",
+            ),
             Self::Unreachable => (
                 "The site is down",
                 "The site does not answer at the moment. Nothing you sent has reached it. \
@@ -129,7 +136,9 @@ impl ErrorPage {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         match self {
-            Self::Unreachable => drop(headers.insert(RETRY_AFTER, HeaderValue::from_static("5"))),
+            Self::Unreachable | Self::Full => {
+                headers.insert(RETRY_AFTER, HeaderValue::from_static("5"));
+            }
             Self::Method => {
                 let allowed = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
                 headers.insert(http::header::ALLOW, HeaderValue::from_static(allowed));
@@ -172,7 +181,7 @@ mod tests {
     #[test]
     fn only_a_request_that_did_not_reach_the_site_is_to_be_retried() {
         let retry = |page: ErrorPage| page.response().headers().contains_key(RETRY_AFTER);
-        assert!(retry(ErrorPage::Unreachable));
+        assert!(retry(ErrorPage::Unreachable) && retry(ErrorPage::Full));
         assert!(!retry(ErrorPage::BrokenUpstream) && !retry(ErrorPage::Late));
     }
 

@@ -5,6 +5,7 @@ use crate::connection::interim::Interim;
 use crate::connection::state::ConnectionState;
 use crate::framing::{Fault, Part};
 use crate::http::client_subject::ClientSubject;
+use crate::http::cookie_field;
 use crate::http::customer_body::CustomerBody;
 use crate::http::expectation::{Continue, Expectation};
 use crate::http::forwarding::Customer;
@@ -12,6 +13,7 @@ use crate::http::headers;
 use crate::http::pages::ErrorPage;
 use crate::http::request_body::RequestBody;
 use crate::http::response_body::{RequestGuard, ResponseBody};
+use crate::http::sessions::{Cookies, Visit};
 use crate::http::stream_types::StreamTypes;
 use crate::http::trace_context;
 use crate::static_tier::{Body, StaticTier};
@@ -38,6 +40,8 @@ pub struct Proxy {
     pub max_fields: usize,
     /// Content types of streams of events.
     pub stream_types: Rc<StreamTypes>,
+    /// Knows sessions by their cookies, where there are such.
+    pub cookies: Option<Cookies>,
     /// The customer, as the upstream learns of them.
     pub customer: Customer,
     /// The field for the subject of the client's certificate, if the upstream receives it.
@@ -91,10 +95,12 @@ async fn answer_with(
     proxy: &Proxy,
     exchange: &Rc<Exchange>,
     request: (Request<CustomerBody>, Option<u128>),
-    guard: RequestGuard,
+    mut guard: RequestGuard,
 ) -> (Response<ResponseBody>, bool) {
     let (mut streams, mut by_gate) = (false, false);
-    let response = match serve_by_route(proxy, exchange, request).await {
+    let answered = serve_by_route(proxy, exchange, request, &mut guard.visit).await;
+    let set_cookie = guard.visit.as_mut().and_then(|visit| visit.take_cookie());
+    let mut response = match answered {
         Ok(Answered::File(file)) => file.map(|body| match body {
             Body::Memory(bytes) => ResponseBody::page(bytes, guard),
             Body::File(file) => ResponseBody::file(file, guard),
@@ -122,6 +128,9 @@ async fn answer_with(
             page.response().map(|body| ResponseBody::page(body, guard))
         }
     };
+    if let Some(cookie) = set_cookie {
+        cookie_field::set_unless_for_everybody(response.headers_mut(), cookie);
+    }
     let status = response.status().as_u16();
     exchange.counters.code(status);
     exchange.log().inspect(|log| log.answered(status, by_gate));
@@ -181,6 +190,7 @@ async fn serve_by_route(
     proxy: &Proxy,
     exchange: &Rc<Exchange>,
     (request, request_id): (Request<CustomerBody>, Option<u128>),
+    visit: &mut Option<Box<Visit>>,
 ) -> Result<Answered, Unanswered> {
     let to_head = request.method() == Method::HEAD;
     let (mut parts, body) = request.into_parts();
@@ -201,6 +211,10 @@ async fn serve_by_route(
         _ => parts.headers.contains_key(TRANSFER_ENCODING),
     };
     headers::accept(&mut parts, chunked)?;
+    if let Some(cookies) = &proxy.cookies {
+        let admit = Box::pin(cookies.admit(exchange, &mut parts.headers));
+        *visit = admit.await.map_err(|_| ErrorPage::Full)?;
+    }
     let way = proxy.routes.find(&parts);
     exchange.takes(way.counts);
     exchange.log().inspect(|log| log.routed(way.route));

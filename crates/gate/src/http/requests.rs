@@ -2,6 +2,7 @@
 //! the connection closes.
 
 use crate::access_log::ExchangeLog;
+use crate::admission::entrance::Entrance;
 use crate::connection::client::Client;
 use crate::connection::deadlines::RequestDeadlines;
 use crate::connection::exchange::{Activity, Expiry};
@@ -14,6 +15,7 @@ use crate::http::forwarding::Customer;
 use crate::http::http2;
 use crate::http::pages::ErrorPage;
 use crate::http::proxy::{self, Proxy};
+use crate::http::sessions::{Cookies, RequestSessions};
 use crate::http::stream::Stream;
 use crate::http::stream_types::StreamTypes;
 use crate::http::timer::poll_deadline;
@@ -39,15 +41,18 @@ pub struct HttpServer {
     pub routes: Rc<Routes>,
     deadlines: RequestDeadlines,
     stream_types: Rc<StreamTypes>,
+    /// Knows sessions by their cookies.
+    sessions: Option<Rc<RequestSessions>>,
     limits: Limits,
 }
 
 impl HttpServer {
     /// A server for requests that take these routes.
-    pub fn new(context: Rc<CoreContext>, routes: Rc<Routes>) -> Rc<Self> {
+    pub fn new(context: Rc<CoreContext>, routes: Rc<Routes>, entrance: Entrance) -> Rc<Self> {
         let config = &context.config;
         Rc::new(Self {
             routes,
+            sessions: RequestSessions::new(&context, entrance),
             deadlines: RequestDeadlines::of(config),
             stream_types: Rc::new(StreamTypes::new(&config.limits.stream_types)),
             limits: Limits {
@@ -60,9 +65,14 @@ impl HttpServer {
 
     /// The server for connections that begin from now on. Connections to upstreams that stay
     /// the same are kept.
-    pub fn renewed(&self, context: Rc<CoreContext>, connectors: &[Connector]) -> Rc<Self> {
+    pub fn renewed(
+        &self,
+        context: Rc<CoreContext>,
+        connectors: &[Connector],
+        entrance: Entrance,
+    ) -> Rc<Self> {
         let routes = self.routes.renewed(&context, connectors, &self.context.config);
-        Self::new(context, routes)
+        Self::new(context, routes, entrance)
     }
 
     /// Serves requests until the connection ends. Returns why it ended.
@@ -76,11 +86,16 @@ impl HttpServer {
                 ExchangeLog::new(sink.clone(), client.peer.ip(), client.class, client.opening);
             state.exchange.log_to(log);
         }
-        let place = client.place;
+        let place = client.place.clone();
         place.serve(&state);
         let subject = config.tls.client_subject_header.as_ref();
         let subject = subject.map(|name| ClientSubject::new(name, transport.client_certificate()));
+        let cookies = self.sessions.as_ref().and_then(|sessions| sessions.on(&client));
+        if cookies.as_ref().is_some_and(Cookies::decide) {
+            state.is_of_proxy();
+        }
         let proxy = Rc::new(Proxy {
+            cookies,
             subject,
             max_fields: config.limits.head_max_fields,
             stream_types: self.stream_types.clone(),

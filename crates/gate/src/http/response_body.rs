@@ -2,6 +2,7 @@
 //! was read has been sent.
 
 use crate::connection::exchange::Exchange;
+use crate::http::sessions::Visit;
 use crate::http::trailers;
 use crate::static_tier::FileBody;
 use crate::telemetry::clock;
@@ -19,13 +20,15 @@ use std::task::{Context, Poll, ready};
 /// A request under way, from its head to the end of its response, as long as this lives.
 pub struct RequestGuard {
     exchange: Rc<Exchange>,
+    /// The request as one of its session, where that is known by a cookie.
+    pub visit: Option<Box<Visit>>,
 }
 
 impl RequestGuard {
     /// Counts a request as under way.
     pub fn new(exchange: Rc<Exchange>) -> Self {
         exchange.counters.in_requests.add(1);
-        Self { exchange }
+        Self { exchange, visit: None }
     }
 }
 
@@ -67,6 +70,9 @@ impl Drop for RequestGuard {
         counters.duration(took);
         self.exchange.route(|route| route.request(took));
         self.exchange.response_end();
+        if let Some(visit) = self.visit.take() {
+            visit.end();
+        }
     }
 }
 

@@ -6,7 +6,9 @@
 //! limit.
 
 use crate::admission::decide::{Decider, NewSession};
+use crate::admission::entrance::{Entered, RequestQueue, Verdict};
 use crate::admission::queue::{AdmissionQueue, QueueLimits, Removed};
+use crate::admission::starting::Starting;
 use crate::admission::wake::Wake;
 use crate::context::CoreContext;
 use crate::listen::task::{Pending, Tasks};
@@ -20,18 +22,26 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tidegate_control::{Decision, Discipline};
 use tidegate_trace::Outcome;
+use tokio::sync::oneshot;
 use tokio::task::yield_now;
 use tokio::time::timeout_at;
 
 /// When to look again whether entries of other cores have had their turn.
 const BETWEEN_CORES: Duration = Duration::from_millis(2);
 
-/// A new session's connection in the queue.
+/// A new session in the queue.
 pub struct Queued {
-    pending: Pending,
     new: NewSession,
-    /// Begins it when it is admitted, with the configuration that it was classified by.
-    tasks: Rc<Tasks>,
+    by: Newcomer,
+}
+
+/// By what a new session came.
+enum Newcomer {
+    /// By a connection. The tasks begin it when it is admitted, with the configuration that it was
+    /// classified by.
+    Connection(Pending, Rc<Tasks>),
+    /// By a request on the connection of a proxy, which waits for the verdict.
+    Request(oneshot::Sender<Verdict>),
 }
 
 /// The admission queue of a core and its dispatcher.
@@ -96,15 +106,18 @@ impl Dispatcher {
         if let Some(line) = &mut pending.arrival.line {
             line.pause();
         }
+        let bytes = pending.first_flight.len();
+        let prefix = pending.place.prefix();
+        self.push(prefix, Queued { new, by: Newcomer::Connection(pending, tasks) }, bytes);
+    }
+
+    fn push(&self, prefix: Prefix, queued: Queued, bytes: usize) {
         let now = Instant::now();
         if self.queue.is_empty() || self.queue.newest_first(now) {
             self.wake.decide_from(now);
         }
-        let context = self.context();
-        context.shared.controller().offered();
-        let bytes = pending.first_flight.len();
-        let prefix = pending.place.prefix();
-        self.queue.push(prefix, Queued { pending, new, tasks }, bytes, now);
+        self.context().shared.controller().offered();
+        self.queue.push(prefix, queued, bytes, now);
         self.wake.notify();
     }
 
@@ -179,22 +192,41 @@ impl Dispatcher {
         waited.is_some_and(|waited| self.decider.drops_oldest(waited))
     }
 
-    /// Admits a connection.
+    /// Admits a new session.
     fn admit(&self, removed: Removed<Queued>, now: Instant) {
-        let Some(admitted) = self.decider.admit_new(removed.item.new) else {
-            return self.refuse(removed, now, None);
+        let Removed { item: Queued { new, by }, held, waited } = removed;
+        let counters = &self.context().counters;
+        let count = || match held {
+            false => counters.admitted[Class::New].add(1),
+            true => counters.hold_admitted.add(1),
         };
-        match removed.held {
-            false => self.context().counters.admitted[Class::New].add(1),
-            true => self.context().counters.hold_admitted.add(1),
+        match by {
+            Newcomer::Connection(mut pending, tasks) => {
+                let Some(admitted) = self.decider.admit_new(new) else {
+                    let by = Newcomer::Connection(pending, tasks);
+                    let item = Queued { new, by };
+                    return self.refuse(Removed { item, held, waited }, now, None);
+                };
+                count();
+                pending.queued = waited;
+                pending.place.change(PlaceKind::New);
+                tasks.begin(pending, admitted);
+            }
+            Newcomer::Request(verdict) => {
+                let Some((session, price)) = self.decider.admit_request() else {
+                    let item = Queued { new, by: Newcomer::Request(verdict) };
+                    return self.refuse(Removed { item, held, waited }, now, None);
+                };
+                count();
+                let starting = Starting::new(&self.context(), &self.wake, price);
+                if let Err(Ok(entered)) = verdict.send(Ok(Entered { session, starting })) {
+                    entered.session.end_session();
+                }
+            }
         }
-        let Queued { mut pending, tasks, .. } = removed.item;
-        pending.queued = removed.waited;
-        pending.place.change(PlaceKind::New);
-        tasks.begin(pending, admitted);
     }
 
-    /// Refuses a queued connection. `reason` if it is another than the verdict.
+    /// Refuses a queued session. `reason` if it is another than the verdict.
     fn refuse(&self, removed: Removed<Queued>, now: Instant, reason: Option<End>) {
         if removed.item.has_left() {
             return self.hung_up(removed, now);
@@ -213,23 +245,39 @@ impl Dispatcher {
             }
         };
         let end = reason.unwrap_or(by_verdict);
-        counters.end(end);
-        let peer = removed.item.pending.arrival.peer;
-        context.log_refusal(peer, Class::New, end, Some(removed.waited));
-        refuse(context.config.admission.refuse, removed.item.pending.arrival);
+        match removed.item.by {
+            Newcomer::Connection(pending, _) => {
+                counters.end(end);
+                let peer = pending.arrival.peer;
+                context.log_refusal(peer, Class::New, end, Some(removed.waited));
+                refuse(context.config.admission.refuse, pending.arrival);
+            }
+            Newcomer::Request(verdict) => drop(verdict.send(Err(end))),
+        }
     }
 
     /// The customer left before the decision.
     fn hung_up(&self, removed: Removed<Queued>, now: Instant) {
-        let mut arrival = removed.item.pending.arrival;
+        let context = self.context();
+        context.counters.hold_left.add(1);
+        let Newcomer::Connection(Pending { mut arrival, .. }, _) = removed.item.by else {
+            return self.queue.note_hang_up(now, removed.waited);
+        };
         // They left when their last segment arrived.
         let ago = socket::silent_since_end(&arrival.socket);
         self.queue.note_hang_up(now, removed.waited.saturating_sub(ago));
         arrival.ends(Outcome::TimedOut);
-        let context = self.context();
-        context.counters.hold_left.add(1);
         context.counters.end(End::HoldLeft);
         context.log_refusal(arrival.peer, Class::New, End::HoldLeft, Some(removed.waited));
+    }
+}
+
+impl RequestQueue for Dispatcher {
+    fn enqueue_request(&self, prefix: Prefix, bytes: usize) -> oneshot::Receiver<Verdict> {
+        let (verdict, receiver) = oneshot::channel();
+        let by = Newcomer::Request(verdict);
+        self.push(prefix, Queued { new: NewSession::PlainHttp, by }, bytes);
+        receiver
     }
 }
 
@@ -247,7 +295,10 @@ impl Queued {
     /// Whether the customer has closed. Not known, and false, where further bytes arrived
     /// before.
     fn has_left(&self) -> bool {
-        socket::has_ended(&self.pending.arrival.socket)
+        match &self.by {
+            Newcomer::Connection(pending, _) => socket::has_ended(&pending.arrival.socket),
+            Newcomer::Request(verdict) => verdict.is_closed(),
+        }
     }
 }
 

@@ -1,10 +1,12 @@
 //! The path of a new connection: accept, first flight, classify, decide, begin. Each step
 //! is in a file of its own; a new session waits in the queue between the last two.
 
-use crate::admission::decide::{Admit, Decider, Denial, NewSession};
+use crate::admission::decide::{Admit, Admitted, Decider, Denial, NewSession, SessionEntry};
+use crate::admission::entrance::Entrance;
 use crate::admission::replays::SeenHellos;
 use crate::admission::sessions::Sessions;
 use crate::alerts;
+use crate::config::SessionCookie;
 use crate::context::CoreContext;
 use crate::generation::Generation;
 use crate::http::requests::HttpServer;
@@ -49,8 +51,8 @@ impl Pipeline {
     ) -> Rc<Self> {
         let decider = decider(context, generation, sessions, Rc::default());
         let routes = Routes::new(context, &generation.connectors);
-        let http = HttpServer::new(context.clone(), routes);
         let dispatcher = Dispatcher::new(decider.clone());
+        let http = HttpServer::new(context.clone(), routes, entrance(&decider, &dispatcher));
         Self::with(context.clone(), generation, decider, dispatcher, http)
     }
 
@@ -62,7 +64,8 @@ impl Pipeline {
         let decider = decider(&context, generation, sessions.clone(), seen.clone());
         let dispatcher = self.dispatcher.clone();
         dispatcher.renew(context.clone());
-        let http = self.tasks.http.renewed(context.clone(), &generation.connectors);
+        let entrance = entrance(&decider, &dispatcher);
+        let http = self.tasks.http.renewed(context.clone(), &generation.connectors, entrance);
         Self::with(context, generation, decider, dispatcher, http)
     }
 
@@ -127,6 +130,9 @@ impl Pipeline {
                 let class = self.decider.classify(hello);
                 self.decider.decide(hello, &class, prefix)
             }
+            FirstFlight::Request if self.decides_on_requests() => {
+                Ok(Admit::Now(self.decider.of_requests()))
+            }
             FirstFlight::Request => self.decider.decide_new(NewSession::PlainHttp, prefix),
             FirstFlight::Incomplete => return self.wait_for_the_rest(arrival, reader),
             other => return self.answer_other(arrival, other),
@@ -135,7 +141,8 @@ impl Pipeline {
             Ok(admit) => admit,
             Err(denial) => return self.deny(arrival, denial),
         };
-        let kind = match admit {
+        let kind = match &admit {
+            Admit::Now(Admitted { session: SessionEntry::OfRequests, .. }) => PlaceKind::New,
             Admit::Now(_) => PlaceKind::Unproven,
             Admit::Queued(_) => PlaceKind::Queued,
         };
@@ -148,6 +155,11 @@ impl Pipeline {
             Admit::Now(admitted) => self.tasks.begin(pending, admitted),
             Admit::Queued(new) => self.dispatcher.enqueue(pending, new, self.tasks.clone()),
         }
+    }
+
+    /// Whether on plain HTTP each request is decided on, by its cookie.
+    fn decides_on_requests(&self) -> bool {
+        self.context.config.admission.session_cookie != SessionCookie::Off
     }
 
     fn close_without_place(&self, arrival: Arrival) {
@@ -270,6 +282,14 @@ impl Pipeline {
             }
         };
         spawn_local(Metered::new(Bucket::Arrival, answer));
+    }
+}
+
+fn entrance(decider: &Decider, dispatcher: &Rc<Dispatcher>) -> Entrance {
+    Entrance {
+        keyring: decider.keyring.clone(),
+        sessions: decider.sessions.clone(),
+        queue: dispatcher.clone(),
     }
 }
 

@@ -1,13 +1,14 @@
 //! The task of an admitted connection: handshake, requests, end.
 
 use crate::access_log::Opening;
-use crate::admission::decide::Admitted;
+use crate::admission::decide::{Admitted, SessionEntry};
 use crate::admission::handshake_context::HandshakeContext;
-use crate::admission::sessions::ClosedBy;
+use crate::admission::sessions::{ClosedBy, SessionConnection};
+use crate::admission::starting::Starting;
 use crate::admission::wake::Wake;
-use crate::connection::client::Client;
+use crate::connection::client::{Client, OwnSession};
 use crate::connection::transport::{PlainStream, TlsStream, Transport};
-use crate::context::{CoreContext, Counted};
+use crate::context::CoreContext;
 use crate::http::requests::HttpServer;
 use crate::places::{Place, PlaceKind};
 use crate::socket::Arrival;
@@ -68,7 +69,7 @@ impl Tasks {
         admitted: Admitted,
         serve: impl AsyncFnOnce(Transport, Client) -> End + 'static,
     ) {
-        let starting = Starting::new(self, admitted.price);
+        let starting = Starting::new(&self.context, &self.wake, admitted.price);
         pending.arrival.enter(match (admitted.class, &admitted.handshake) {
             (_, None) => Phase::AwaitRequest,
             (Class::New, _) => Phase::HandshakeFull,
@@ -77,33 +78,6 @@ impl Tasks {
         let line = pending.arrival.line.take();
         let task = Traced::new(line, run(self.clone(), pending, admitted, serve));
         spawn_local(FirstTurn { starting: Some(starting), context: self.context.clone(), task });
-    }
-}
-
-/// Counts an admitted connection as in flight: from the verdict, so that the next decision
-/// includes it, to the end of its first turn, in which nearly all work of a handshake is
-/// done. What follows waits for the customer, and another session may be admitted.
-struct Starting {
-    tasks: Rc<Tasks>,
-    /// Processor nanoseconds that it was charged.
-    price_ns: u64,
-    _counted: Counted,
-}
-
-impl Starting {
-    fn new(tasks: &Rc<Tasks>, price: Duration) -> Self {
-        let price_ns = price.as_nanos() as u64;
-        let counted = tasks.context.count(|counters| &counters.starting);
-        tasks.context.counters.starting_ns.add(price_ns);
-        Self { tasks: tasks.clone(), price_ns, _counted: counted }
-    }
-}
-
-impl Drop for Starting {
-    fn drop(&mut self) {
-        self.tasks.context.counters.starting_ns.sub(self.price_ns);
-        // The dispatcher decides after this turn, when it is no longer counted.
-        self.tasks.wake.decide_soon();
     }
 }
 
@@ -151,7 +125,9 @@ async fn run(
             shake_hands(&tasks, socket, first_flight, (class, kind, &place), handshake).await
         }
         None => {
-            context.counters.in_clear.add(1);
+            if !matches!(session, SessionEntry::OfRequests) {
+                context.counters.in_clear.add(1);
+            }
             let stream = PlainStream::new(socket, first_flight);
             stream.map(Transport::Plain).map_err(|_| End::Broken)
         }
@@ -171,13 +147,15 @@ async fn run(
                     (_, Some(_)) => Opening {
                         queue: queued,
                         handshake: Some(begun.elapsed()),
-                        session: Some(session.number()),
+                        session: session.as_ref().map(SessionConnection::number),
                     },
                 };
-                let client = Client { peer, scheme, class, opening, place: place.clone() };
+                let session = OwnSession::new(session);
+                let (place, own) = (place.clone(), session.clone());
+                let client = Client { peer, scheme, class, opening, place, session: own };
                 let served = serve(transport, client);
                 let end = Metered::new(Bucket::request(class), served).await;
-                (end, Some(session), closed_by(context, end))
+                (end, session.take(), closed_by(context, end))
             }
             Err(_) => {
                 context.log_refusal(peer, class, End::SessionLimit, None);

@@ -51,7 +51,7 @@ impl Seat {
             None => 0,
             // A return costs a handshake from the ticket.
             Some(Activity::Idle) => 1,
-            Some(Activity::Head | Activity::Lookup) => 2,
+            Some(Activity::Head | Activity::Queue | Activity::Lookup) => 2,
             Some(Activity::Upload) => 3,
             // Work of the upstream is lost.
             Some(Activity::Response) => 4,

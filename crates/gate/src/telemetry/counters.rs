@@ -3,8 +3,8 @@
 
 use crate::telemetry::durations::DurationBucket;
 use crate::telemetry::labels::{
-    Bucket, By, Class, End, Flood, HandshakeKind, Malformed, OTHER_PROTOCOLS, StatusCode,
-    StreamEnd, TicketResult, Tier, UpstreamFault,
+    Bucket, By, Class, CookieResult, End, Flood, HandshakeKind, Malformed, OTHER_PROTOCOLS,
+    StatusCode, StreamEnd, TicketResult, Tier, UpstreamFault,
 };
 use crate::telemetry::troubles::Troubles;
 use std::sync::Arc;
@@ -44,6 +44,7 @@ type PerKind<T> = By<FullHandshake, T, { FullHandshake::COUNT }>;
 type PerBucket<T> = By<Bucket, T, { Bucket::COUNT }>;
 type PerEnd<T> = By<End, T, { End::COUNT }>;
 type PerTicketResult<T> = By<TicketResult, T, { TicketResult::COUNT }>;
+type PerCookieResult<T> = By<CookieResult, T, { CookieResult::COUNT }>;
 type PerProtocol<T> = By<OtherProtocol, T, { OTHER_PROTOCOLS.len() }>;
 type PerFlood<T> = By<Flood, T, { Flood::COUNT }>;
 type PerStreamEnd<T> = By<StreamEnd, T, { StreamEnd::COUNT }>;
@@ -138,7 +139,7 @@ counters! {
     handshakes_by_kind: PerKind,
     /// Processor nanoseconds spent on them.
     handshake_ns_by_kind: PerKind,
-    /// Plain HTTP connections admitted, which have no handshake.
+    /// New sessions by plain HTTP admitted, which have no handshake.
     in_clear: Scalar,
     /// Connections admitted whose task has not run yet.
     starting: Scalar,
@@ -159,6 +160,8 @@ counters! {
     ends: PerEnd,
     /// What became of tickets.
     tickets: PerTicketResult,
+    /// What became of session cookies.
+    session_cookies: PerCookieResult,
     /// What arrived on the TLS port and was not TLS.
     not_tls: PerProtocol,
     /// Errors of `accept`, such as too many open files.

@@ -259,6 +259,20 @@ labels! {
         Truncated = "truncated",
     }
 
+    /// What became of the session cookie of a request that is decided on.
+    pub enum CookieResult {
+        /// Opened: the request is of that session.
+        Good = "good",
+        /// Sealed by none of the gate's keys, or not a value of the gate's.
+        Foreign = "foreign",
+        /// The gate's, older than the lifetime.
+        Expired = "expired",
+        /// The gate's and good, but its session sends above its rate.
+        OverRate = "over_rate",
+        /// The gate's and good, but its session has its most requests under way.
+        OverRequests = "over_requests",
+    }
+
     /// What became of the ticket in a hello.
     pub enum TicketResult {
         /// Opened, and rustls will resume from it.

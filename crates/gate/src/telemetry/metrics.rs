@@ -58,6 +58,8 @@ impl Snapshot {
         text.counts("tidegate_connections_ended_total", help, "reason", &self.connections_ended);
         let help = "Tickets shown, by what became of them; with all but good and copied ones the connection is new.";
         text.counts("tidegate_tickets_total", help, "fate", &self.tickets);
+        let help = "Session cookies shown, by what became of them; with all but good ones the request begins a session.";
+        text.counts("tidegate_session_cookies_total", help, "fate", &self.session_cookies);
         let help = "What came to the TLS port and was no TLS, by what it looks like.";
         text.counts("tidegate_not_tls_total", help, "looks", &self.not_tls);
         let help = "Failures to accept a connection, such as too many open files.";

@@ -168,6 +168,10 @@ pub struct Snapshot {
     /// `unproven`, `copied`): each result once.
     #[serde(serialize_with = "as_object")]
     pub tickets: Vec<(&'static str, u64)>,
+    /// What became of the session cookies that requests showed (`good`, `foreign`, `expired`,
+    /// `over_rate`, `over_requests`): each result once.
+    #[serde(serialize_with = "as_object")]
+    pub session_cookies: Vec<(&'static str, u64)>,
     /// What arrived on the TLS port and was not TLS, by what it looks like
     /// (`http_in_clear`, `ssh`, …): each once.
     #[serde(serialize_with = "as_object")]

@@ -2,6 +2,7 @@
 
 mod access_log;
 mod admission;
+mod behind_nginx;
 mod certificates;
 mod client_certificates;
 mod common;
@@ -23,6 +24,7 @@ mod reload;
 mod replays;
 mod resumption;
 mod routes;
+mod session_cookie;
 mod slow_readers;
 mod smuggling;
 mod static_changes;

@@ -7,8 +7,17 @@ const ALICE: SessionId = [1; 16];
 const LINGER: Duration = Duration::from_secs(20);
 const GATE: ClosedBy = ClosedBy::Gate { idle_ticks: 0 };
 
+fn rules(open: u32, capacity: usize) -> Rules {
+    Rules {
+        connections: Allowance { rate: 20.0, burst: 100.0, open },
+        requests: Allowance { rate: 50.0, burst: 500.0, open: 500 },
+        linger: LINGER,
+        capacity,
+    }
+}
+
 fn sessions(capacity: usize) -> Arc<Sessions> {
-    Sessions::new(Rules { rate: 20.0, burst: 100.0, connections: 1_000, linger: LINGER, capacity })
+    Sessions::new(rules(1_000, capacity))
 }
 
 fn at(ms: u64) -> Duration {
@@ -49,8 +58,7 @@ fn handshakes_that_finish_together_do_not_exceed_the_rate() {
 
 #[test]
 fn a_session_has_a_limit_of_open_connections() {
-    let rules = Rules { rate: 20.0, burst: 100.0, connections: 3, linger: LINGER, capacity: 10 };
-    let sessions = Sessions::new(rules);
+    let sessions = Sessions::new(rules(3, 10));
     let first = sessions.start(ALICE, at(0));
     let more = [1, 2].map(|ms| sessions.recognize(ALICE, at(ms)).unwrap().prove(at(ms)));
     assert!(more.iter().all(Result::is_ok));
@@ -149,4 +157,18 @@ fn connecting_and_closing_repeatedly_takes_no_memory() {
         sessions.connect(ALICE, at(n * 100)).unwrap().close(GATE, at(n * 100));
     }
     assert!(lock(&sessions.shards[1]).leaving.len() < 100);
+}
+
+#[test]
+fn requests_have_a_rate_and_a_most_of_their_own() {
+    let sessions = sessions(10);
+    let _first = sessions.start_by_request(ALICE, at(0));
+    let open: Vec<_> = (0..900).filter_map(|_| sessions.request(ALICE, at(0)).ok()).collect();
+    assert_eq!(open.len(), 499);
+    let full = sessions.request(ALICE, at(1_000)).unwrap_err();
+    assert_eq!(full, SessionLimit::Connections, "those under way count");
+    open.into_iter().for_each(|request| request.close(GATE, at(1_000)));
+    let passed = (0..900).filter(|_| sessions.request(ALICE, at(1_000)).is_ok()).count();
+    assert_eq!(passed, 50);
+    assert_eq!(sessions.request(ALICE, at(1_000)).unwrap_err(), SessionLimit::Rate);
 }

@@ -5,6 +5,7 @@
 pub mod files;
 pub mod http2;
 pub mod openssl;
+pub mod peers;
 pub mod plain;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};

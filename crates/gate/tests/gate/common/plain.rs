@@ -6,8 +6,19 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc;
 use tidegate_gate::Gate;
 
-/// A gate that also listens for plain HTTP; `more` is appended to its configuration.
+/// A gate that also listens for plain HTTP, where each connection is a session; `more` is appended
+/// to its configuration.
 pub fn clear_gate(upstream: SocketAddr, more: &str) -> Gate {
+    const ADMISSION: &str = "[admission]\n";
+    const OFF: &str = "[admission]\nsession_cookie = \"off\"\n";
+    match more.contains(ADMISSION) {
+        true => cookie_gate(upstream, &more.replace(ADMISSION, OFF)),
+        false => cookie_gate(upstream, &format!("{more}\n{OFF}policy = \"off\"\n")),
+    }
+}
+
+/// A gate that also listens for plain HTTP, where a cookie tells the session of each request.
+pub fn cookie_gate(upstream: SocketAddr, more: &str) -> Gate {
     let address = "127.0.0.1:0";
     let core = a_core();
     let listen =

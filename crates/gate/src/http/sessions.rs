@@ -1,0 +1,223 @@
+//! Sessions that are known by their cookie. Over the connection of a proxy each request is
+//! recognized by it, or begins a session, and is decided on by itself. A customer's own connection
+//! over TLS was decided on before; there the cookie tells whose it is, if no ticket did.
+
+use crate::admission::entrance::{Entered, Entrance};
+use crate::admission::session_cookie::CookieClaims;
+use crate::admission::sessions::{ClosedBy, SessionConnection};
+use crate::admission::tickets::SessionId;
+use crate::config::{Config, Forwarded, SessionCookie};
+use crate::connection::client::{Client, OwnSession};
+use crate::connection::exchange::Exchange;
+use crate::context::CoreContext;
+use crate::http::cookie_field::{self, Values};
+use crate::http::forwarding::{X_FORWARDED_FOR, X_FORWARDED_PROTO};
+use crate::places::{Place, PlaceKind, Prefix};
+use crate::socket::Scheme;
+use crate::telemetry::clock::{self, unix_now};
+use crate::telemetry::labels::{Class, CookieResult, End};
+use http::HeaderMap;
+use http::header::HeaderValue;
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Knows sessions by their cookies.
+pub struct RequestSessions {
+    context: Rc<CoreContext>,
+    entrance: Entrance,
+    /// The proxy before the gate is trusted: its fields tell address and scheme of the customer.
+    trusts_proxy: bool,
+}
+
+/// The cookies of one connection.
+pub struct Cookies {
+    sessions: Rc<RequestSessions>,
+    /// The place of the connection.
+    place: Rc<Place>,
+    scheme: Scheme,
+    /// Its session; none for a proxy's, whose requests are each decided on.
+    own: Option<Rc<OwnSession>>,
+}
+
+/// A request of an admitted session, until its response is over.
+pub struct Visit {
+    /// The request as one of its session, where it was decided on.
+    session: Option<SessionConnection>,
+    context: Rc<CoreContext>,
+    /// The cookie that the response sets, if it is due.
+    cookie: Option<HeaderValue>,
+}
+
+impl RequestSessions {
+    /// Sets and reads cookies as this configuration says; `None` where there are none.
+    pub fn new(context: &Rc<CoreContext>, entrance: Entrance) -> Option<Rc<Self>> {
+        let Config { admission, upstream, .. } = &*context.config;
+        let trusts_proxy = upstream.forwarded == Forwarded::Append;
+        (admission.session_cookie != SessionCookie::Off)
+            .then(|| Rc::new(Self { context: context.clone(), entrance, trusts_proxy }))
+    }
+
+    /// The cookies of a client's connection; `None` where there are none.
+    pub fn on(self: &Rc<Self>, client: &Client) -> Option<Cookies> {
+        let own = match client.scheme {
+            Scheme::Http => None,
+            _ if self.context.config.admission.session_cookie != SessionCookie::All => return None,
+            Scheme::Https => Some(client.session.clone()),
+        };
+        let (sessions, place) = (self.clone(), client.place.clone());
+        Some(Cookies { sessions, place, scheme: client.scheme, own })
+    }
+
+    fn count(&self, result: Option<CookieResult>, any: bool) {
+        if let Some(result) = result.or(any.then_some(CookieResult::Foreign)) {
+            self.context.counters.session_cookies[result].add(1);
+        }
+    }
+}
+
+impl Cookies {
+    /// Whether each request is decided on, since the connection is a proxy's.
+    pub fn decide(&self) -> bool {
+        self.own.is_none()
+    }
+
+    /// Takes the session cookie out of a request and decides on it, or learns from it of which
+    /// session the connection is.
+    ///
+    /// # Errors
+    /// It would begin a session, which is not admitted for this reason.
+    pub async fn admit(
+        &self,
+        exchange: &Exchange,
+        headers: &mut HeaderMap,
+    ) -> Result<Option<Box<Visit>>, End> {
+        let context = &self.sessions.context;
+        let cookies = cookie_field::take(headers, &context.config.admission.session_cookie_name);
+        let proxied = self.sessions.trusts_proxy && says_https(headers);
+        let secure = self.scheme == Scheme::Https || proxied;
+        match &self.own {
+            Some(own) => Ok(self.learn(own, exchange, &cookies)),
+            None => self.decide_on(exchange, headers, &cookies, secure).await.map(Some),
+        }
+    }
+
+    /// Learns from the first request of a connection over TLS of which session it is. One that
+    /// was resumed from a ticket keeps the session of the ticket.
+    fn learn(&self, own: &OwnSession, exchange: &Exchange, cookies: &Values) -> Option<Box<Visit>> {
+        let (sessions, id) = (&self.sessions, own.id()?);
+        if own.looked_at.replace(true) {
+            return None;
+        }
+        let (now, unix_now) = (sessions.context.shared.now(), unix_now());
+        let lifetime_s = sessions.entrance.keyring.lifetime_s();
+        let (mut began, mut due) = (unix_now, true);
+        if exchange.class == Class::New {
+            let joined = sessions.entrance.join(cookies.list(), id, now, unix_now);
+            let result = joined.as_ref().map_or_else(|why| *why, |_| Some(CookieResult::Good));
+            sessions.count(result, cookies.any);
+            if let Ok((claims, session)) = joined {
+                (began, due) = (claims.began, claims.is_renewable(unix_now, lifetime_s));
+                self.place.change(PlaceKind::Returning);
+                if let Some(session) = session {
+                    exchange.log().inspect(|log| log.joins(session.number()));
+                    own.become_of(session);
+                }
+            }
+        } else if let Ok(claims) = sessions.entrance.open(cookies.list(), unix_now) {
+            due = claims.session != id || claims.is_renewable(unix_now, lifetime_s);
+        }
+        let id = own.id().filter(|_| due)?;
+        Some(self.visit(None, self.cookie(id, began, true)))
+    }
+
+    async fn decide_on(
+        &self,
+        exchange: &Exchange,
+        headers: &HeaderMap,
+        cookies: &Values,
+        secure: bool,
+    ) -> Result<Box<Visit>, End> {
+        let RequestSessions { context, entrance, .. } = &*self.sessions;
+        let (now, unix_now) = (context.shared.now(), unix_now());
+        let recognized = entrance.recognize(cookies.list(), now, unix_now);
+        let result = recognized.as_ref().map_or_else(|why| *why, |_| Some(CookieResult::Good));
+        self.sessions.count(result, cookies.any);
+        if let Ok((claims, session)) = recognized {
+            context.shared.controller().returning(now);
+            self.place.change(PlaceKind::Returning);
+            exchange.log().inspect(|log| {
+                log.decided(Duration::ZERO, Ok((Class::Returning, session.number())));
+            });
+            let due = claims.is_renewable(unix_now, entrance.keyring.lifetime_s());
+            let cookie = due.then(|| self.cookie(session.id(), claims.began, secure)).flatten();
+            return Ok(self.visit(Some(session), cookie));
+        }
+        let waits_since = clock::now();
+        exchange.queue_begins();
+        let verdict = entrance.queue.enqueue_request(self.prefix(headers), bytes(headers)).await;
+        let waited = clock::read().saturating_duration_since(waits_since);
+        exchange.queue_ends();
+        // The queue gives a verdict on all that it has.
+        let verdict = verdict.unwrap_or(Err(End::Refused));
+        let decided = match &verdict {
+            Ok(entered) => Ok((Class::New, entered.session.number())),
+            Err(end) => Err(*end),
+        };
+        exchange.log().inspect(|log| log.decided(waited, decided));
+        let Entered { session, starting } = verdict?;
+        // From now on it counts as a request.
+        drop(starting);
+        let cookie = self.cookie(session.id(), unix_now, secure);
+        Ok(self.visit(Some(session), cookie))
+    }
+
+    fn visit(&self, session: Option<SessionConnection>, cookie: Option<HeaderValue>) -> Box<Visit> {
+        Box::new(Visit { session, context: self.sessions.context.clone(), cookie })
+    }
+
+    fn cookie(&self, session: SessionId, began: u64, secure: bool) -> Option<HeaderValue> {
+        let RequestSessions { context, entrance, .. } = &*self.sessions;
+        let claims = CookieClaims { session, began, issued: unix_now() };
+        let value = entrance.keyring.seal_cookie(&claims)?;
+        let name = &context.config.admission.session_cookie_name;
+        cookie_field::set(name, &value, entrance.keyring.lifetime_s(), secure)
+    }
+
+    /// What shares turns with this request: the prefix of the customer whom a trusted proxy names
+    /// last, or that of the connection.
+    fn prefix(&self, headers: &HeaderMap) -> Prefix {
+        let named = || {
+            let last = headers.get_all(X_FORWARDED_FOR).iter().next_back()?.to_str().ok()?;
+            last.rsplit(',').next()?.trim().parse::<IpAddr>().ok()
+        };
+        match named().filter(|_| self.sessions.trusts_proxy) {
+            Some(address) => self.sessions.context.places.prefix_of(address),
+            None => self.place.prefix(),
+        }
+    }
+}
+
+impl Visit {
+    /// The cookie that the response is to set, if it is due.
+    pub fn take_cookie(&mut self) -> Option<HeaderValue> {
+        self.cookie.take()
+    }
+
+    /// The response is over, and the customer begins to think.
+    pub fn end(self) {
+        if let Some(session) = self.session {
+            session.close(ClosedBy::Gate { idle_ticks: 0 }, self.context.shared.now());
+        }
+    }
+}
+
+fn says_https(headers: &HeaderMap) -> bool {
+    let proto = headers.get(X_FORWARDED_PROTO);
+    proto.is_some_and(|proto| proto.as_bytes().eq_ignore_ascii_case(b"https"))
+}
+
+/// About the bytes of a head.
+fn bytes(headers: &HeaderMap) -> usize {
+    headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum()
+}
