@@ -7,6 +7,7 @@ use super::choices::{
     AccessFormat, ClientAuth, Cores, Forwarded, Host, LogFormat, MinimumVersion, Policy, Processes,
     Refusal, SessionCookie,
 };
+use super::networks::{Network, Networks};
 use super::origin::{Origin, Url};
 use super::rules::{
     CookieName, CoreList, FieldName, Filter, GroupPath, LogFile, MediaTypes, Names, Preference,
@@ -41,6 +42,13 @@ keys! {
         /// `upstream.forwarded = "append"`; see [operations](operations.md#behind-another-proxy).
         clear: Option<SocketAddr> = Is("off"), OrOff(Address),
             because "plain HTTP can be read on the way";
+        /// Networks of load balancers that pass TCP on and send the PROXY protocol, version 1 or 2
+        /// (HAProxy `send-proxy-v2`, nginx `proxy_protocol on`, network load balancers of clouds),
+        /// on both listeners. Each of their connections must begin with its header, and the
+        /// customer is at the address that it names: for `X-Forwarded-For`, the access log and all
+        /// that is shared by prefix. From other addresses such a header is a fault.
+        proxy_protocol: Option<Vec<Network>> = Unset, Networks,
+            because "whoever is listed can claim every address";
         /// Whether customers may use HTTP/2 (over TLS, by ALPN). Plain HTTP is HTTP/1.1.
         http2: bool = Is("true"), Boolean,
             because "browsers load a page over one connection and one handshake instead of six";

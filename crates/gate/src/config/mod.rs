@@ -12,6 +12,7 @@ mod files;
 mod flags;
 mod identity;
 mod load;
+mod networks;
 mod origin;
 mod reference;
 mod reload;
@@ -33,6 +34,7 @@ pub use fields::{
 pub use files::{Files, mistake_of_file};
 pub use flags::Flags;
 pub use identity::Identity;
+pub use networks::Network;
 pub use origin::Origin;
 pub use reference::reference;
 pub use routes::{Destination, Directory, Route};

@@ -13,8 +13,11 @@ impl Config {
     /// and threads exist already. Returns the names of keys that were different.
     pub fn keep_what_needs_a_restart(&mut self, running: &Self) -> Vec<String> {
         let wanted = self.clone();
-        self.listen =
-            Listen { drain_deadline: wanted.listen.drain_deadline, ..running.listen.clone() };
+        self.listen = Listen {
+            drain_deadline: wanted.listen.drain_deadline,
+            proxy_protocol: wanted.listen.proxy_protocol.clone(),
+            ..running.listen.clone()
+        };
         self.admin = running.admin.clone();
         self.log.format = running.log.format;
         self.trace = running.trace.clone();
@@ -69,14 +72,19 @@ mod tests {
         let running = config("");
         let mut wanted = config(
             "[listen]\naddress = \"127.0.0.1:9000\"\nclear = \"127.0.0.1:9001\"\ncores = \"0\"\n\
-             backlog = 7\ndrain_deadline = \"1s\"\n[admin]\naddress = \"off\"\n\
+             backlog = 7\ndrain_deadline = \"1s\"\nproxy_protocol = [\"::1\"]\n[admin]\naddress = \"off\"\n\
              [tls]\nticket_keys = \"keys\"\n[log]\nformat = \"json\"\nlevel = \"debug\"\n[limits]\nmax_connections = 9\n",
         );
         let kept = wanted.keep_what_needs_a_restart(&running);
         let listen = ["listen.address", "listen.clear", "listen.cores", "listen.backlog"];
         let others = ["tls.ticket_keys", "admin.address", "log.format"];
         assert_eq!(kept, [&listen[..], &others].concat());
-        let changed = ["listen.drain_deadline", "limits.max_connections", "log.level"];
+        let changed = [
+            "listen.proxy_protocol",
+            "listen.drain_deadline",
+            "limits.max_connections",
+            "log.level",
+        ];
         assert_eq!(wanted.changed_keys(&running), changed);
     }
 }

@@ -1,23 +1,30 @@
 //! The first flight of a connection, on which the gate decides: over TLS the whole
-//! hello, over plain HTTP the first bytes of a request.
+//! hello, over plain HTTP the first bytes of a request. From a listed sender the header of the
+//! PROXY protocol comes before it.
 
-use crate::config;
+use crate::config::{Config, Network};
+use crate::listen::proxy_header::{self, Fault, Header};
 use crate::socket::Scheme;
 use std::cell::RefCell;
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 use tidegate_hello::{ClientHello, Limits, Malformed, OtherProtocol, Progress, Reader};
 use tokio::net::TcpStream;
 
 /// Reads the first flights of a core's connections.
 pub struct FirstFlights {
     limits: Limits,
+    /// Who sends a header of the PROXY protocol.
+    senders: Vec<Network>,
     scratch: RefCell<Box<[u8]>>,
 }
 
 impl FirstFlights {
     /// Within the configured limits.
-    pub fn new(limits: &config::Limits) -> Self {
+    pub fn new(config: &Config) -> Self {
+        let limits = &config.limits;
         Self {
+            senders: config.listen.proxy_protocol.clone().unwrap_or_default(),
             limits: Limits {
                 bytes: limits.hello_max_bytes,
                 identities: limits.ticket_identities,
@@ -27,9 +34,16 @@ impl FirstFlights {
         }
     }
 
-    /// A reader of which nothing has arrived yet.
-    pub fn reader(&self, scheme: Scheme) -> FirstFlightReader {
-        FirstFlightReader::new(scheme, self.limits)
+    /// Whether connections from this address begin with a header of the PROXY protocol.
+    pub fn is_sender(&self, address: IpAddr) -> bool {
+        self.senders.iter().any(|sender| sender.contains(address))
+    }
+
+    /// A reader of which nothing has arrived yet. `announced`: the connection is a listed sender's.
+    pub fn reader(&self, scheme: Scheme, announced: bool) -> FirstFlightReader {
+        let mut reader = FirstFlightReader::new(scheme, self.limits);
+        reader.header = announced.then(Vec::new);
+        reader
     }
 
     /// Reads once.
@@ -69,7 +83,15 @@ impl FirstFlights {
 }
 
 /// Collects a first flight.
-pub enum FirstFlightReader {
+pub struct FirstFlightReader {
+    /// The bytes of a header of the PROXY protocol that is not complete.
+    header: Option<Vec<u8>>,
+    /// The customer whom a header named.
+    announced: Option<SocketAddr>,
+    collected: Collected,
+}
+
+enum Collected {
     /// Over TLS.
     Tls(Reader),
     /// Over plain HTTP: the bytes so far.
@@ -90,27 +112,54 @@ pub enum FirstFlight {
     Malformed(Malformed),
     /// On the plain HTTP port: something other than HTTP.
     NotHttp,
+    /// From a listed sender: no header of the PROXY protocol, or a wrong one.
+    NoHeader(Fault),
 }
 
 impl FirstFlightReader {
     /// Nothing has arrived yet.
     pub fn new(scheme: Scheme, limits: Limits) -> Self {
-        match scheme {
-            Scheme::Https => Self::Tls(Reader::new(limits)),
-            Scheme::Http => Self::Plain(Vec::new()),
-        }
+        let collected = match scheme {
+            Scheme::Https => Collected::Tls(Reader::new(limits)),
+            Scheme::Http => Collected::Plain(Vec::new()),
+        };
+        Self { header: None, announced: None, collected }
+    }
+
+    /// The customer, where a header of the PROXY protocol has named one.
+    pub fn announced(&self) -> Option<SocketAddr> {
+        self.announced
     }
 
     /// Adds bytes that arrived. Returns what all bytes so far are.
     pub fn push(&mut self, bytes: &[u8]) -> FirstFlight {
-        match self {
-            Self::Tls(reader) => match reader.push(bytes) {
+        let Some(mut header) = self.header.take() else { return self.collect(bytes) };
+        header.extend_from_slice(bytes);
+        match proxy_header::read(&header) {
+            Err(fault) => FirstFlight::NoHeader(fault),
+            Ok(None) => {
+                self.header = Some(header);
+                FirstFlight::Incomplete
+            }
+            Ok(Some(Header { source, length })) => {
+                self.announced = source;
+                match &header[length..] {
+                    [] => FirstFlight::Incomplete,
+                    rest => self.collect(rest),
+                }
+            }
+        }
+    }
+
+    fn collect(&mut self, bytes: &[u8]) -> FirstFlight {
+        match &mut self.collected {
+            Collected::Tls(reader) => match reader.push(bytes) {
                 Progress::NeedsMore => FirstFlight::Incomplete,
                 Progress::Complete(hello) => FirstFlight::Hello(hello),
                 Progress::NotTls(looks) => FirstFlight::NotTls(looks),
                 Progress::Malformed(malformed) => FirstFlight::Malformed(malformed),
             },
-            Self::Plain(received) => {
+            Collected::Plain(received) => {
                 received.extend_from_slice(bytes);
                 match received.first() {
                     None => FirstFlight::Incomplete,
@@ -123,10 +172,10 @@ impl FirstFlightReader {
 
     /// All bytes that arrived; those of a hello in as few records as possible.
     pub fn into_bytes(self, hello: Option<&ClientHello>) -> Vec<u8> {
-        match (self, hello) {
-            (Self::Tls(reader), Some(hello)) => reader.into_joined(hello),
-            (Self::Tls(reader), None) => reader.into_raw(),
-            (Self::Plain(received), _) => received,
+        match (self.collected, hello) {
+            (Collected::Tls(reader), Some(hello)) => reader.into_joined(hello),
+            (Collected::Tls(reader), None) => reader.into_raw(),
+            (Collected::Plain(received), _) => received,
         }
     }
 }

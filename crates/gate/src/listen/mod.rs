@@ -6,6 +6,7 @@ mod dispatcher;
 mod first_flight;
 pub mod listener;
 mod pipeline;
+mod proxy_header;
 pub mod spare;
 mod task;
 #[cfg(test)]

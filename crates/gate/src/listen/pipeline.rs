@@ -82,7 +82,7 @@ impl Pipeline {
             http,
             wake: dispatcher.wake.clone(),
         });
-        let first_flights = FirstFlights::new(&context.config.limits);
+        let first_flights = FirstFlights::new(&context.config);
         Rc::new(Self { context, first_flights, decider, dispatcher, tasks })
     }
 
@@ -96,11 +96,15 @@ impl Pipeline {
     pub fn accepted(self: &Rc<Self>, mut arrival: Arrival) {
         self.context.counters.accepted.add(1);
         let places = &self.context.places;
-        if !places.has_place(places.prefix_of(arrival.peer.ip()), PlaceKind::Returning) {
+        // Places are shared by the customers whom a listed sender names, not by the senders.
+        let announced = self.first_flights.is_sender(arrival.peer.ip());
+        let has_place =
+            || places.has_place(places.prefix_of(arrival.peer.ip()), PlaceKind::Returning);
+        if !announced && !has_place() {
             return self.close_without_place(arrival);
         }
         arrival.enter(Phase::FirstFlight);
-        let mut reader = self.first_flights.reader(arrival.scheme);
+        let mut reader = self.first_flights.reader(arrival.scheme, announced);
         let receive = |buffer: &mut [u8]| socket::receive(&arrival.socket, buffer);
         match self.first_flights.read(&mut reader, receive) {
             Ok(first_flight) => self.received(arrival, reader, first_flight),
@@ -118,10 +122,13 @@ impl Pipeline {
     /// of a new session begins when the dispatcher admits it from the queue.
     fn received(
         self: &Rc<Self>,
-        arrival: Arrival,
+        mut arrival: Arrival,
         reader: FirstFlightReader,
         first_flight: FirstFlight,
     ) {
+        if let Some(customer) = reader.announced() {
+            arrival.peer = customer;
+        }
         let prefix = self.context.places.prefix_of(arrival.peer.ip());
         let mut hello = None;
         let decided = match first_flight {
@@ -248,6 +255,11 @@ impl Pipeline {
                 tracing::debug!(%malformed, "the hello is malformed");
                 counters.end(End::MalformedHello);
                 refusal::send_last_alert(arrival.socket, alerts::for_malformed(malformed));
+            }
+            FirstFlight::NoHeader(fault) => {
+                tracing::debug!(%fault, peer = %arrival.peer, "no PROXY protocol");
+                counters.end(End::NoProxyHeader);
+                socket::reset(arrival.socket);
             }
             FirstFlight::NotHttp => {
                 counters.end(End::NotHttp);

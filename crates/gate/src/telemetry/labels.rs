@@ -156,6 +156,9 @@ labels! {
         NotTls = "not_tls",
         /// TLS or other bytes on the plain HTTP port; answered with a 400.
         NotHttp = "not_http",
+        /// From a sender that `listen.proxy_protocol` lists: no header of the PROXY protocol, or
+        /// a wrong one.
+        NoProxyHeader = "no_proxy_header",
         /// A hello that breaks TLS or a limit.
         MalformedHello = "malformed_hello",
         /// An exact copy of an earlier hello with a good ticket.

@@ -20,6 +20,7 @@ mod manners;
 mod plain_http;
 mod prefixes;
 mod proxy;
+mod proxy_protocol;
 mod reload;
 mod replays;
 mod resumption;
