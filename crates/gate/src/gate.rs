@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::generation::Generation;
 use crate::listen::core::{self, Listeners, Parts};
 use crate::listen::listener;
+use crate::redirect::Redirect;
 use crate::reload::Reloader;
 use crate::shared::{Addresses, Shared};
 use crate::status;
@@ -31,6 +32,7 @@ pub struct Gate {
     reloader: Arc<Reloader>,
     keys: Arc<TicketKeys>,
     admin: Option<SocketAddr>,
+    redirect: Option<SocketAddr>,
     drain: watch::Sender<Option<Instant>>,
     stop: watch::Sender<bool>,
     reports: Reports,
@@ -65,6 +67,8 @@ impl Gate {
         let system = |what| move |source| Error::System { what, source };
         let processors = config.listen.cores.resolve().map_err(system("reading the affinity"))?;
         let (listeners, addresses) = listen(&config.listen, processors.len())?;
+        let redirect = redirect(&config.listen, addresses.tls)?;
+        let redirect_address = redirect.as_ref().map(|(_, address)| *address);
         let admin = config.admin.address.map(Admin::bind).transpose()?;
         let admin_address = admin.as_ref().map(Admin::address);
         let sessions = Sessions::new(Rules::of(&config.admission));
@@ -82,6 +86,7 @@ impl Gate {
             shared: shared.clone(),
             sessions: sessions.clone(),
             admin: admin_address,
+            redirect: redirect_address,
             drain,
             stop,
             reports,
@@ -120,6 +125,16 @@ impl Gate {
             });
         });
         gate.threads.push(thread?);
+        if let Some((redirect, _)) = redirect {
+            let (watch, stopped) = (supervisor.clone(), stopped.clone());
+            // Nor for this one: its challenges are files too.
+            spawn("redirect", move || {
+                watch.run(Component::AcceptLoop, || {
+                    let serve = watch.clone().watch(Component::AcceptLoop, redirect.serve());
+                    run_until(stopped, serve)
+                });
+            })?;
+        }
         // Nobody waits for this one: it may be waiting for a file system.
         let reloader = gate.reloader.clone();
         spawn("files", move || {
@@ -140,6 +155,11 @@ impl Gate {
     /// Where customers connect by plain HTTP, as bound; `None` if that is off.
     pub fn clear_address(&self) -> Option<SocketAddr> {
         self.shared.addresses.clear
+    }
+
+    /// Where customers are led from http to https, as bound; `None` if that is off.
+    pub fn redirect_address(&self) -> Option<SocketAddr> {
+        self.redirect
     }
 
     /// The address of the admin pages, as bound; `None` if that is off.
@@ -281,6 +301,15 @@ fn listen(config: &Listen, cores: usize) -> Result<(Vec<Listeners>, Addresses), 
     let mut clear = clear.into_iter().flatten();
     let listeners = tls.into_iter().map(|tls| Listeners { tls, clear: clear.next() });
     Ok((listeners.collect(), Addresses { tls: address, clear: clear_address }))
+}
+
+/// Opens the listening socket that leads to https, if it is configured.
+fn redirect(config: &Listen, tls: SocketAddr) -> Result<Option<(Redirect, SocketAddr)>, Error> {
+    let Some(address) = config.redirect else { return Ok(None) };
+    let mut listeners = listener::listen(address, 1, config.backlog)?;
+    let bound = local_address(&listeners, address)?;
+    let redirect = listeners.pop().map(|listener| Redirect::new(listener, tls.port(), config));
+    Ok(redirect.map(|redirect| (redirect, bound)))
 }
 
 fn local_address(listeners: &[TcpListener], configured: SocketAddr) -> Result<SocketAddr, Error> {

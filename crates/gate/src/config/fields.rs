@@ -42,6 +42,19 @@ keys! {
         /// `upstream.forwarded = "append"`; see [operations](operations.md#behind-another-proxy).
         clear: Option<SocketAddr> = Is("off"), OrOff(Address),
             because "plain HTTP can be read on the way";
+        /// Address and port, such as `0.0.0.0:80`, where requests by http are led to the same
+        /// address by https with 308, or `off`. The port of https is that of `listen.address`.
+        redirect: Option<SocketAddr> = Is("off"), OrOff(Address),
+            because "a gate beside another server may not have port 80";
+        /// Folder in which a client of ACME leaves the answers to challenges of http-01, below
+        /// `.well-known/acme-challenge/` (certbot `--webroot -w`); they are served on
+        /// `listen.redirect`.
+        acme_webroot: Option<PathBuf> = Unset, FilePath,
+            because "challenges are led to https as all else is, which authorities follow";
+        /// A service that answers these challenges instead (certbot `--standalone
+        /// --http-01-port 8080`): `http://host:port`.
+        acme_upstream: Option<Origin> = Unset, Url,
+            because "needed where the client of ACME answers itself";
         /// Networks of load balancers that pass TCP on and send the PROXY protocol, version 1 or 2
         /// (HAProxy `send-proxy-v2`, nginx `proxy_protocol on`, network load balancers of clouds),
         /// on both listeners. Each of their connections must begin with its header, and the

@@ -138,6 +138,7 @@ pub(super) fn check(config: &Config, root: &Section<'_>) {
             );
         }
     }
+    redirect(config, &rule);
     rule(
         &["admin.address", "listen.address"],
         admin.address.is_some_and(|admin| collide(admin, listen.address)),
@@ -155,6 +156,38 @@ pub(super) fn check(config: &Config, root: &Section<'_>) {
         let remedy = format!("those are {}", one_line(&own.join(", ")));
         rule(&["listen.cores"], true, Problem::new(rule_text, remedy));
     }
+}
+
+/// Checks the listener that leads to https.
+fn redirect(config: &Config, rule: &dyn Fn(&[&str], bool, Problem)) {
+    const REDIRECT: &str = "listen.redirect";
+    const WEBROOT: &str = "listen.acme_webroot";
+    const UPSTREAM: &str = "listen.acme_upstream";
+    let listen = &config.listen;
+    let others = [
+        (ADDRESS, Some(listen.address)),
+        (CLEAR, listen.clear),
+        ("admin.address", config.admin.address),
+    ];
+    for (key, other) in others {
+        let (Some(other), Some(own)) = (other, listen.redirect) else { continue };
+        let problem =
+            Problem::new(format!("must differ from {key}, {other}"), "choose another port");
+        rule(&[REDIRECT, key], collide(own, other), problem);
+    }
+    for (key, given) in
+        [(WEBROOT, listen.acme_webroot.is_some()), (UPSTREAM, listen.acme_upstream.is_some())]
+    {
+        let remedy = "add redirect = \"0.0.0.0:80\" under [listen], or leave it out";
+        let problem = Problem::new("has no effect while listen.redirect is off", remedy);
+        rule(&[key, REDIRECT], given && listen.redirect.is_none(), problem);
+    }
+    let both = listen.acme_webroot.is_some() && listen.acme_upstream.is_some();
+    let problem = Problem::new("has no effect beside listen.acme_webroot", "leave one of them out");
+    rule(&[UPSTREAM, WEBROOT], both, problem);
+    let by_tls = listen.acme_upstream.as_ref().is_some_and(|origin| origin.tls);
+    let problem = Problem::new("must be http://", "challenges are answered without TLS");
+    rule(&[UPSTREAM], by_tls, problem);
 }
 
 /// Whether two listeners cannot both have their addresses. Port 0 is any free one.

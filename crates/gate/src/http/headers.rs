@@ -226,7 +226,7 @@ fn normalize_target(parts: &mut Parts) -> Result<(), ErrorPage> {
 ///
 /// Source: RFC 3986, section 3.2.2. Deviation: no comma, since some servers take it for
 /// two hosts.
-fn is_host(value: &[u8]) -> bool {
+pub fn is_host(value: &[u8]) -> bool {
     let (host, port) = match value {
         [b'[', rest @ ..] => match memchr::memchr(b']', rest) {
             Some(end)

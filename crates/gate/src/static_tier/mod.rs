@@ -7,7 +7,7 @@
 //! compression.
 
 mod answer;
-mod beneath;
+pub mod beneath;
 mod body;
 mod cache;
 mod coding;

@@ -3,7 +3,7 @@
 //! Read only. Deviation: hyper without axum, whose `serve` has neither a cap on
 //! connections nor deadlines; for five fixed pages a router is no gain.
 
-use crate::telemetry::admin_connections::{AdminConnections, Uses};
+use crate::limited_connections::{LimitedConnections, Uses};
 use crate::telemetry::seldom::Seldom;
 use crate::telemetry::snapshot::Snapshot;
 use crate::telemetry::troubles::{Subject, UpstreamFailure};
@@ -76,7 +76,7 @@ impl Admin {
         };
         let loopback = self.address.ip().is_loopback();
         // Dropped with this future, and with it every connection.
-        let mut connections = AdminConnections::new(CONNECTIONS);
+        let mut connections = LimitedConnections::new(CONNECTIONS);
         let (begun, mut failed, mut failures) = (Instant::now(), 0, Seldom::default());
         loop {
             let stream = match listener.accept().await {

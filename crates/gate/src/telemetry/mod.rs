@@ -1,7 +1,6 @@
 //! Counters, clocks, metrics and the pages that show them.
 
 pub mod admin;
-mod admin_connections;
 pub mod clock;
 pub mod counters;
 pub mod cpu;

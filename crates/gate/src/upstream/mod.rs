@@ -1,6 +1,7 @@
 //! The services behind the gate: routes to them, connections, pools, and whether they can be
 //! reached.
 
+pub mod challenge;
 pub mod connector;
 pub mod error;
 pub mod health;

@@ -21,6 +21,7 @@ mod plain_http;
 mod prefixes;
 mod proxy;
 mod proxy_protocol;
+mod redirect;
 mod reload;
 mod replays;
 mod resumption;

@@ -1,4 +1,4 @@
-//! The open connections of the admin address, at most so many: beyond that the one closes
+//! The open connections of an address with few pages, at most so many: beyond that the one closes
 //! that is used least. So clients that keep connections and send nothing, or send slowly,
 //! keep nobody from the pages.
 
@@ -8,7 +8,7 @@ use tokio::task::{AbortHandle, JoinSet};
 
 /// The open connections. Dropped, it closes them.
 #[derive(Debug)]
-pub struct AdminConnections {
+pub struct LimitedConnections {
     most: usize,
     tasks: JoinSet<()>,
     /// In the order of their arrival.
@@ -32,7 +32,7 @@ impl Uses {
     }
 }
 
-impl AdminConnections {
+impl LimitedConnections {
     /// None is open.
     pub fn new(most: usize) -> Self {
         Self { most, tasks: JoinSet::new(), open: Vec::new(), requests: Arc::default() }
