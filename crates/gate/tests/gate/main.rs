@@ -11,6 +11,7 @@ mod config_reference;
 mod conformance;
 mod connection_limit;
 mod deadlines;
+mod frameworks;
 mod handshake_kinds;
 mod hello;
 mod http2;
