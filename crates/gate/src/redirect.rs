@@ -167,7 +167,7 @@ impl Rules {
         if let Some(webroot) = self.webroot.clone() {
             let name = format!("{}{token}", &CHALLENGES[1..]);
             let read = tokio::task::spawn_blocking(move || read(&webroot, &name)).await;
-            return match read.unwrap_or_else(|_| Ok(None)) {
+            return match read.unwrap_or_else(|failed| Err(std::io::Error::other(failed))) {
                 Ok(Some(answer)) => page(StatusCode::OK, answer),
                 Ok(None) => page(StatusCode::NOT_FOUND, "No such challenge.\n"),
                 Err(error) => {
