@@ -1,6 +1,7 @@
 //! The program as a process: exit codes, files, sites, studies, peers, pages in a browser.
 
 mod bad_input;
+mod behind_nginx;
 mod brokerage;
 mod browser;
 mod card;

@@ -100,7 +100,8 @@ fn curl_gets_the_page_in_clear_where_that_is_asked_for() {
     let setting = setting(&["--clear", "127.0.0.1:0"]);
     let url = format!("{}/headers", setting.gate.address("clear"));
     assert!(url.starts_with("http://127.0.0.1:"), "{url}");
-    let page = curl(&[&url, &url, "--write-out", "%{num_connects}"]).stdout_text();
+    // It keeps the cookie of its session.
+    let page = curl(&["--cookie", "", &url, &url, "--write-out", "%{num_connects}"]).stdout_text();
     let host = url.trim_start_matches("http://").trim_end_matches("/headers");
     let seen = format!("{host}|127.0.0.1|http||");
     assert_eq!(page, format!("{seen}1{seen}0"));
