@@ -462,3 +462,26 @@ fn a_bad_route_is_refused_with_its_line_and_remedy() {
          HTTP, 127.0.0.1:9; name the service's port, or set another for the gate",
     );
 }
+
+#[test]
+fn listeners_beside_others_are_checked_against_them() {
+    for (keys, expected) in [
+        (
+            "proxy_protocol = [\"10.0.0.0/33\"]",
+            "must be 1 to 100 networks or addresses; \"10.0.0.0/33\" is neither; write \
+             [\"10.0.0.0/8\", \"2001:db8::1\"]",
+        ),
+        ("proxy_protocol = \"10.0.0.0/8\"", "write [\"10.0.0.0/8\", \"2001:db8::1\"]"),
+        ("redirect = \"0.0.0.0:8443\"", "must differ from listen.address, 0.0.0.0:8443"),
+        ("acme_webroot = \"/w\"", "has no effect while listen.redirect is off; add redirect ="),
+        (
+            "redirect = \"0.0.0.0:80\"\nacme_webroot = \"/w\"\nacme_upstream = \"http://a\"",
+            "gate.toml:6: listen.acme_upstream = \"http://a\": has no effect beside \
+             listen.acme_webroot; leave one of them out",
+        ),
+        ("redirect = \"0.0.0.0:80\"\nacme_upstream = \"https://a\"", "must be http://"),
+    ] {
+        let found = mistakes(&format!("{UPSTREAM}[listen]\n{keys}\n"));
+        assert!(found.contains(expected) && found.lines().count() == 1, "{keys}: {found}");
+    }
+}

@@ -129,6 +129,9 @@ fn a_second_cookie_of_the_name_does_not_hide_the_customers_own() {
     assert_eq!(get_with_cookie(&mut proxy, &third).code, 503, "what is opened has a bound");
 }
 
+/// A test that waits sends more requests than a customer.
+const OFTEN: &str = "cookie_rate = 100000.0\ncookie_burst = 1000000\n";
+
 fn with_lifetime(seconds: u64, admission: &str) -> Gate {
     let core = a_core();
     let more = format!(
@@ -141,7 +144,7 @@ fn with_lifetime(seconds: u64, admission: &str) -> Gate {
 
 #[test]
 fn a_cookie_is_renewed_while_the_customer_stays() {
-    let gate = with_lifetime(8, "");
+    let gate = with_lifetime(8, &format!("[admission]\npolicy = \"off\"\n{OFTEN}"));
     let (customer, mut proxy) = (enter(&gate), connect_plain(&gate));
     let mut renewed = None;
     until("a response renews it", || {
@@ -157,7 +160,7 @@ fn a_cookie_is_renewed_while_the_customer_stays() {
 
 #[test]
 fn a_cookie_expires() {
-    let gate = with_lifetime(1, &one_only(""));
+    let gate = with_lifetime(1, &one_only(OFTEN));
     let (customer, mut proxy) = (enter(&gate), connect_plain(&gate));
     until("it is not accepted", || get_with_cookie(&mut proxy, &customer).code == 503);
     assert!(cookies(&gate, CookieResult::Expired) >= 1);
@@ -380,4 +383,57 @@ fn the_access_log_has_class_verdict_and_session_of_each_request() {
     assert_eq!((of(2, "class"), of(2, "verdict")), ("returning".into(), "admitted".into()));
     assert_eq!(of(0, "session"), of(2, "session"));
     assert!(of(0, "session").is_string() && of(1, "session").is_null());
+}
+
+#[test]
+fn over_http2_one_response_sets_the_cookie_and_streams_know_the_session() {
+    let gate = everywhere("policy = \"off\"\n");
+    http2::run(async {
+        let sender = http2::connect_http2(&gate).await;
+        let (head, _) = http2::exchange(&sender, http2::request("GET", "/")).await.unwrap();
+        let set = head.headers()["set-cookie"].to_str().unwrap();
+        let cookie = set.split(';').next().unwrap().to_owned();
+        let (head, _) = http2::exchange(&sender, http2::request("GET", "/")).await.unwrap();
+        assert!(!head.headers().contains_key("set-cookie"), "once for a connection");
+
+        let other = http2::connect_http2(&gate).await;
+        let get = http2::request("GET", "/").header("cookie", cookie).header("cookie", "x=1");
+        let (head, body) = http2::exchange(&other, get).await.unwrap();
+        assert!(!head.headers().contains_key("set-cookie"));
+        assert_eq!(body, b"x=1");
+    });
+    assert_eq!(cookies(&gate, CookieResult::Good), 1);
+}
+
+#[test]
+fn with_the_default_policy_nobody_is_refused_below_the_capacity() {
+    let gate = cookie_gate(hello(), "[admission]\npolicy = \"tide\"\n");
+    let mut proxy = connect_plain(&gate);
+    for _ in 0..30 {
+        let first = get_with(&mut proxy, "");
+        assert_eq!(first.code, 200);
+        let cookie = pair(&first);
+        for _ in 0..4 {
+            assert_eq!(get_with_cookie(&mut proxy, &cookie).code, 200);
+        }
+    }
+    let snapshot = gate.snapshot();
+    assert_eq!((snapshot.sessions_started, snapshot.sessions_active), (30, 30));
+    let totals = gate.totals();
+    assert_eq!((totals.admitted[Class::New] + totals.hold_admitted, totals.in_clear), (30, 30));
+}
+
+#[test]
+fn a_reload_switches_cookies_off_for_new_connections() {
+    let gate = cookie_gate(hello(), "");
+    let mut before = connect_plain(&gate);
+    let cookie = pair(&get_with(&mut before, ""));
+    let mut next = (*gate.config()).clone();
+    next.admission.session_cookie = tidegate_gate::config::SessionCookie::Off;
+    assert!(gate.reload(|| Ok(next)));
+    until("a new connection gets no cookie", || {
+        set_cookie(&get_with(&mut connect_plain(&gate), "")).is_none()
+    });
+    assert_eq!(set_cookie(&get_with_cookie(&mut before, &cookie)), None, "it is known");
+    assert!(set_cookie(&get_with(&mut before, "")).is_some(), "a connection keeps its settings");
 }
