@@ -24,11 +24,6 @@ impl Starting {
         context.counters.starting_ns.add(price_ns);
         Self { context: context.clone(), wake: wake.clone(), price_ns, _counted: counted }
     }
-
-    /// The core.
-    pub fn context(&self) -> &Rc<CoreContext> {
-        &self.context
-    }
 }
 
 impl Drop for Starting {
