@@ -194,7 +194,7 @@ impl Customers {
             let group = KeyExchangeGroup::parse(&settings.group);
             plan.groups = vec![group.map_err(|error| Error::Internal(error.to_string()))?];
         }
-        plan.suites = suites(&settings.suite);
+        plan.suites = Suite::of_cipher(&settings.suite).collect();
         if settings.verify || settings.mutual {
             let certificate = window.workshop.certificate(&settings.certificate)?;
             if settings.verify {
@@ -330,13 +330,6 @@ impl Customers {
     }
 }
 
-/// The suites of a cipher, or an empty list for all. IANA's names have the cipher's in capitals.
-fn suites(cipher: &str) -> Vec<Suite> {
-    let part = cipher.to_ascii_uppercase().replace('-', "_");
-    let chosen = Suite::all().filter(|suite| suite.to_string().contains(&part));
-    if cipher == "all" { Vec::new() } else { chosen.collect() }
-}
-
 /// A run that failed, by whose fault.
 fn failed(error: &tidegate_load::Error) -> Error {
     match error.exit_code() {
@@ -442,20 +435,5 @@ fn second(point: &tidegate_load::Point, measured: &Measured) -> Second {
         response_p95_ms: point.response.p95_ms,
         full_handshake_share: point.full_handshakes_per_s / handshakes.max(1e-9),
         cpu_ms_per_request: cpu_s.filter(|_| answered > 0.0).map(|cpu_s| 1e3 * cpu_s / answered),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cipher_has_a_suite_of_tls_1_3_and_one_for_each_key_of_tls_1_2() {
-        for cipher in ["aes-128-gcm", "aes-256-gcm", "chacha20-poly1305"] {
-            assert_eq!(suites(cipher).len(), 3, "{cipher}");
-        }
-        assert!(suites("all").is_empty());
-        let all: Vec<_> = Suite::all().collect();
-        assert!(suites("aes-256-gcm").iter().all(|suite| all.contains(suite)));
     }
 }

@@ -90,7 +90,7 @@ pub(crate) fn resolve_all(
 ///
 /// # Errors
 /// The name does not resolve.
-fn resolve(target: &Target, given: &[Resolve]) -> Result<Vec<SocketAddr>, Error> {
+pub(crate) fn resolve(target: &Target, given: &[Resolve]) -> Result<Vec<SocketAddr>, Error> {
     let given: Vec<&Resolve> = given.iter().filter(|it| it.is_for(target)).collect();
     let found: Vec<SocketAddr> = if given.is_empty() {
         let unresolved = |reason| Error::Unresolved { target: target.text.clone(), reason };

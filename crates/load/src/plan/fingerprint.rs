@@ -22,7 +22,7 @@ pub(crate) fn fingerprint(plan: &Plan) -> String {
         (plan.arrivals().ok(), plan.warm_up, plan.measure, plan.seed, plan.max_sessions),
         (plan.time_scale, plan.patience_scale, plan.customers),
         (plan.tls, &plan.suites, &plan.groups, plan.full_share, plan.tickets_of()),
-        (plan.forged_tickets, &plan.server_name),
+        (plan.forged_tickets, &plan.server_name, plan.server_key),
         (plan.keep, plan.close, plan.http, scenario.connections.parallel, plan.accept_encoding),
     );
     Fnv::of(&all).to_string()

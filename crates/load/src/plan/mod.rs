@@ -8,6 +8,7 @@ mod stop;
 mod warnings;
 mod window;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -19,6 +20,7 @@ use crate::client::tls::algorithms::{Contradiction, KeyExchangeGroup, Offer, Sui
 use crate::client::tls::certificate::ClientCertificate;
 use crate::client::tls::config::TlsSettings;
 use crate::client::tls::rules::{TicketsOf, TlsRules, TlsVersions};
+use crate::client::tls::server_key::SigningKey;
 use crate::error::Error;
 use crate::scenario::{RunTimes, Scenario};
 use shard::Shard;
@@ -37,6 +39,9 @@ pub struct Plan {
     /// Addresses of the target, in place of those that the system finds for its name; empty for
     /// these.
     pub resolve: Vec<Resolve>,
+    /// Where customers connect in place of the addresses of the target, such as a relay. What they
+    /// send stays that of the target.
+    pub connect_to: Option<SocketAddr>,
     /// Arrivals of customers; `None` uses the scenario's `[arrivals]`.
     pub arrivals: Option<Arrivals>,
     /// Time before the measured window.
@@ -69,6 +74,9 @@ pub struct Plan {
     /// Key exchange groups to offer, in order of preference; empty for x25519, secp256r1,
     /// secp384r1 and X25519MLKEM768.
     pub groups: Vec<KeyExchangeGroup>,
+    /// The only type of server key whose signatures customers accept: a server with several
+    /// certificates shows one with such a key. `None` for all.
+    pub server_key: Option<SigningKey>,
     /// Client certificate for servers that request one, the same for all customers.
     pub certificate: Option<ClientCertificate>,
     /// Share of the handshakes that are full, 0 to 1; all others are resumed if a ticket is
@@ -140,6 +148,7 @@ impl Plan {
             scenario,
             target: target.to_owned(),
             resolve: Vec::new(),
+            connect_to: None,
             arrivals: None,
             warm_up,
             measure,
@@ -153,6 +162,7 @@ impl Plan {
             tls: versions,
             suites,
             groups,
+            server_key: None,
             certificate,
             full_share,
             tickets,
@@ -249,6 +259,7 @@ impl Plan {
             http: self.http,
             server_name: self.server_name.clone(),
             forged_tickets: self.forged_tickets,
+            server_key: self.server_key,
             tickets: self.tickets_of(),
             full_share: self.full_share,
         })

@@ -1,6 +1,7 @@
 //! Runs a plan: checks it, probes the target, starts the worker threads, aggregates their
 //! events, and returns the result.
 
+pub(crate) mod handshake;
 mod machine;
 mod probe;
 mod sites;

@@ -141,7 +141,7 @@ fn runtime() -> Result<tokio::runtime::Runtime, Error> {
         .map_err(|source| Error::System { what: "a runtime", source })
 }
 
-fn remedy(reason: &str, certificate_requested: bool) -> &'static str {
+pub(super) fn remedy(reason: &str, certificate_requested: bool) -> &'static str {
     if certificate_requested && reason.contains("alert") {
         "it requests a client certificate: give one that it accepts with --cert"
     } else if reason.contains("NoApplicationProtocol") {

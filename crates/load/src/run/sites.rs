@@ -48,6 +48,9 @@ impl Sites {
             std::iter::once(&target).chain(hosts.iter().map(|host| &host.target)).collect();
         let mut addresses = resolve_all(&targets, &plan.resolve)?;
         addresses.iter_mut().skip(1).for_each(|all| all.truncate(Addresses::MOST_OF_OTHERS));
+        if let (Some(instead), Some(own)) = (plan.connect_to, addresses.first_mut()) {
+            *own = vec![instead];
+        }
         addresses.iter().try_for_each(|all| plan.check_reach(all))?;
         let mut sites = Self { all: Vec::new(), unreachable: Vec::new() };
         let mut addresses = addresses.into_iter();
@@ -94,9 +97,19 @@ fn settings(plan: &Plan, host: &Host, http: Http) -> Result<TlsSettings, Error> 
         TicketsOf::One => TicketsOf::Customer,
         other => other,
     };
-    let (certificate, forged_tickets) = (None, false);
+    let (certificate, forged_tickets, server_key) = (None, false, None);
     let own = plan.tls_settings()?;
-    Ok(TlsSettings { insecure, ca, server_name, http, tickets, certificate, forged_tickets, ..own })
+    Ok(TlsSettings {
+        insecure,
+        ca,
+        server_name,
+        http,
+        tickets,
+        certificate,
+        forged_tickets,
+        server_key,
+        ..own
+    })
 }
 
 /// The error with the remedy that a host of a scenario has.

@@ -107,6 +107,14 @@ impl KeyExchangeGroup {
 }
 
 impl Suite {
+    /// The suites of a cipher such as `aes-128-gcm`: one of TLS 1.3, and one for each type of key
+    /// of TLS 1.2.
+    pub fn of_cipher(cipher: &str) -> impl Iterator<Item = Self> {
+        // IANA's names have the cipher's in capitals.
+        let part = cipher.to_ascii_uppercase().replace('-', "_");
+        Self::all().filter(move |suite| suite.to_string().contains(&part))
+    }
+
     /// All that can be offered.
     pub fn all() -> impl Iterator<Item = Self> {
         SUITES.iter().map(|(it, _)| Self(*it))
@@ -345,6 +353,14 @@ mod tests {
             );
         }
         assert_eq!(KeyExchangeGroup::parse("X25519").unwrap().to_string(), "x25519");
+    }
+
+    #[test]
+    fn a_cipher_has_a_suite_of_tls_1_3_and_one_for_each_key_of_tls_1_2() {
+        for cipher in ["aes-128-gcm", "AES-256-GCM", "chacha20-poly1305"] {
+            assert_eq!(Suite::of_cipher(cipher).count(), 3, "{cipher}");
+        }
+        assert_eq!(Suite::of_cipher("all").count(), 0);
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -18,6 +18,7 @@ use super::fetch::fetch_ticket;
 use super::forger::TicketForger;
 use super::rules::TicketsOf;
 use super::schedule::HandshakeSchedule;
+use super::server_key::{OnlySigner, SigningKey};
 use super::tickets::{SessionStore, Tickets};
 use crate::client::connections::Http;
 use crate::client::target::Target;
@@ -37,6 +38,8 @@ pub(crate) struct TlsSettings {
     /// Name for SNI and verification, if it is not the target's host.
     pub(crate) server_name: Option<String>,
     pub(crate) forged_tickets: bool,
+    /// The only type of server key whose signatures are accepted; `None` for all.
+    pub(crate) server_key: Option<SigningKey>,
     pub(crate) tickets: TicketsOf,
     /// Share of full handshakes, 0 to 1.
     pub(crate) full_share: Option<f64>,
@@ -65,11 +68,24 @@ impl ClientTls {
         let builder = ClientConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(&versions)
             .map_err(|error| failed(error.to_string(), "choose other TLS versions"))?;
-        let builder = if settings.insecure {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
+        let verifier: Arc<dyn ServerCertVerifier> = if settings.insecure {
+            Arc::new(AcceptAny(provider))
         } else {
-            builder.with_root_certificates(trusted_roots(settings.ca.as_deref())?)
+            let roots = Arc::new(trusted_roots(settings.ca.as_deref())?);
+            WebPkiServerVerifier::builder_with_provider(roots, provider).build().map_err(
+                |error| {
+                    failed(
+                        error.to_string(),
+                        "accept its certificate with --insecure, or name its authority with --ca",
+                    )
+                },
+            )?
         };
+        let verifier = match settings.server_key {
+            Some(signs) => Arc::new(OnlySigner { verifier, signs }),
+            None => verifier,
+        };
+        let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
         let certificate = Arc::new(CertificateResolver::new(settings.certificate));
         let mut config = builder.with_client_cert_resolver(certificate.clone());
         config.alpn_protocols = vec![match settings.http {

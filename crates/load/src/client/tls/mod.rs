@@ -8,6 +8,7 @@ mod forger;
 mod one_ticket;
 pub(crate) mod rules;
 pub(crate) mod schedule;
+pub(crate) mod server_key;
 mod stock;
 pub(crate) mod stream;
 pub(crate) mod tickets;
