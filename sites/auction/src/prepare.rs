@@ -3,15 +3,14 @@
 use crate::options::Options;
 use crate::population::Auction;
 use tidegate_sitekit::database::{Connection, Location, notes};
+use tidegate_sitekit::once::form;
 use tidegate_sitekit::population::{Ready, prepare as prepare_database};
-use tidegate_sitekit::token::{self, Signer};
+use tidegate_sitekit::token::Signer;
 use tidegate_sitekit::when;
-use tidegate_sitekit::{Error, Result, values};
+use tidegate_sitekit::{Result, values};
 
 /// A site that was last noted as running so long ago was stopped, seconds.
 const ABSENCE: i64 = 90;
-/// Name of the note that holds the key of the forms.
-const FORM_KEY: &str = "form_key";
 
 /// A database that is ready.
 #[derive(Clone, Debug)]
@@ -53,12 +52,7 @@ async fn with(
     let ready = prepare_database(connection, location, &auction, options.scale, options.seed);
     let Ready { created, plan } = ready.await?;
     resume(connection, when::now()).await?;
-    let key = notes::read_or(connection, FORM_KEY, &token::new_key()).await?;
-    let signer = Signer::from_key(&key).ok_or_else(|| {
-        Error::Operator(format!(
-            "{location}: site_notes: {FORM_KEY}: is no key; delete this row, and the next start makes a new one"
-        ))
-    })?;
+    let signer = form::signer(connection, location).await?;
     let (location, users) = (location.clone(), plan.users());
     Ok(Prepared { location, created, scale: plan.scale, seed: plan.seed, users, signer })
 }

@@ -1,11 +1,8 @@
 //! The running site.
 
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tidegate_sitekit::log_once;
-
-use tidegate_trace::Tracing;
 
 use crate::extra_cpu::with_extra_cpu;
 use crate::options::Options;
@@ -17,7 +14,8 @@ use tidegate_sitekit::database::Database;
 use tidegate_sitekit::login_limit::LoginLimit;
 use tidegate_sitekit::once::form;
 use tidegate_sitekit::password::Hasher;
-use tidegate_sitekit::server::{Peers, Server, Service, background, begin_trace, runtimes};
+use tidegate_sitekit::server::{Peers, Service, background};
+use tidegate_sitekit::site::{self, Place};
 use tidegate_sitekit::when;
 
 /// How often ended auctions are closed.
@@ -26,12 +24,7 @@ const CLOSING: Duration = Duration::from_secs(2);
 const NOTED: u32 = 10;
 
 /// A running auction site.
-#[derive(Debug)]
-pub struct Site {
-    server: Server,
-    prepared: Prepared,
-    tracing: Option<Tracing>,
-}
+pub type Site = site::Site<Prepared>;
 
 /// Prepares the database, as [`prepare`] does, and starts the site.
 ///
@@ -40,16 +33,17 @@ pub struct Site {
 /// does not exist.
 pub fn start(options: Options) -> Result<Site> {
     let prepared = prepare(&options)?;
-    let cores = options.cores.as_deref();
-    let mut databases = Database::for_cores(&prepared.location, runtimes(cores)?).into_iter();
     let takes = options.password_cost.measure();
     let extra_cpu_from = Instant::now() + options.extra_cpu_after;
     let login_limit = Arc::new(LoginLimit::new(Instant::now()));
     let trusted_proxies: Arc<[_]> = options.trusted_proxies.clone().into();
-    let tracing = options.trace.as_deref().map(begin_trace).transpose()?;
-    let handle = tracing.as_ref().map(Tracing::handle);
-    let server = Server::start(options.listen, cores, handle.as_ref(), |core| {
-        let database = databases.next().expect("one for each core");
+    let place = Place {
+        listen: options.listen,
+        cores: options.cores.as_deref(),
+        trace: options.trace.as_deref(),
+    };
+    let location = prepared.location.clone();
+    Site::start(place, &location, prepared, |prepared, core, database| {
         let state = State {
             database: database.clone(),
             hasher: Hasher::new(options.password_cost, takes)?,
@@ -64,32 +58,7 @@ pub fn start(options: Options) -> Result<Site> {
             background: (core == 0).then(|| background(close_auctions(database))),
             router: with_extra_cpu(router(App::new(state)), options.extra_cpu, extra_cpu_from),
         })
-    })?;
-    if let Some(handle) = handle {
-        handle.watch_ports([server.address().port()]);
-    }
-    Ok(Site { server, prepared, tracing })
-}
-
-impl Site {
-    /// The address it listens on.
-    pub fn address(&self) -> SocketAddr {
-        self.server.address()
-    }
-
-    /// Its database.
-    pub fn prepared(&self) -> &Prepared {
-        &self.prepared
-    }
-
-    /// Stops accepting, waits for the requests in flight (at most 5 s), and
-    /// returns when every core has stopped and the trace is written.
-    pub fn shutdown(self) {
-        self.server.shutdown();
-        if let Some(tracing) = self.tracing {
-            tracing::info!("{}", tracing.finish());
-        }
-    }
+    })
 }
 
 /// Closes auctions as they end, forgets used forms as they expire, and notes that

@@ -96,6 +96,7 @@ pub mod replay;
 pub mod self_signed;
 pub mod server;
 pub mod session;
+pub mod site;
 pub mod throttle;
 pub mod tls;
 pub mod token;

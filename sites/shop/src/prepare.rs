@@ -5,12 +5,10 @@ use crate::population::Shop;
 use crate::store::products;
 use tidegate_sitekit::database::{Connection, Location, notes};
 use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::once::form;
 use tidegate_sitekit::population::{Ready, prepare as prepare_database};
-use tidegate_sitekit::token::{self, Signer};
+use tidegate_sitekit::token::Signer;
 use tidegate_sitekit::{Error, Result, when};
-
-/// Name of the note that holds the key of the forms.
-const FORM_KEY: &str = "form_key";
 
 /// A database that is ready.
 #[derive(Clone, Debug)]
@@ -54,12 +52,7 @@ async fn with(
     let Ready { created, plan } = ready.await?;
     // Writing also shows whether the database is writable.
     notes::write(connection, "last_start", &when::now().to_string()).await?;
-    let key = notes::read_or(connection, FORM_KEY, &token::new_key()).await?;
-    let signer = Signer::from_key(&key).ok_or_else(|| {
-        Error::Operator(format!(
-            "{location}: site_notes: {FORM_KEY}: is no key; delete this row, and the next start makes a new one"
-        ))
-    })?;
+    let signer = form::signer(connection, location).await?;
     let (location, size, seed) = (location.clone(), plan.size, plan.seed);
     let (customers, products) = (plan.customers(), plan.products());
     Ok(Prepared { location, created, size, seed, customers, products, signer })

@@ -1,10 +1,8 @@
 //! The running shop.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tidegate_trace::Tracing;
 use tokio::time::sleep;
 
 use crate::options::Options;
@@ -16,19 +14,15 @@ use tidegate_sitekit::database::Database;
 use tidegate_sitekit::login_limit::LoginLimit;
 use tidegate_sitekit::once::form;
 use tidegate_sitekit::password::Hasher;
-use tidegate_sitekit::server::{Peers, Server, Service, background, begin_trace, runtimes};
+use tidegate_sitekit::server::{Peers, Service, background};
+use tidegate_sitekit::site::{self, Place};
 use tidegate_sitekit::{Result, log_once, when};
 
 /// How often stock is filled up and what is over is forgotten.
 const TENDED: Duration = Duration::from_secs(2);
 
 /// A running shop.
-#[derive(Debug)]
-pub struct Site {
-    server: Server,
-    prepared: Prepared,
-    tracing: Option<Tracing>,
-}
+pub type Site = site::Site<Prepared>;
 
 /// Prepares the database, as [`prepare`] does, and starts the shop.
 ///
@@ -37,16 +31,17 @@ pub struct Site {
 /// the address is in use or not of this machine; a core does not exist.
 pub fn start(options: &Options) -> Result<Site> {
     let prepared = prepare(options)?;
-    let cores = options.cores.as_deref();
-    let mut databases = Database::for_cores(&prepared.location, runtimes(cores)?).into_iter();
     let takes = options.password_cost.measure();
     let login_limit = Arc::new(LoginLimit::new(Instant::now()));
     let trusted_proxies: Arc<[_]> = options.trusted_proxies.clone().into();
     let shared = Arc::new(Shared::default());
-    let tracing = options.trace.as_deref().map(begin_trace).transpose()?;
-    let handle = tracing.as_ref().map(Tracing::handle);
-    let server = Server::start(options.listen, cores, handle.as_ref(), |core| {
-        let database = databases.next().expect("one for each core");
+    let place = Place {
+        listen: options.listen,
+        cores: options.cores.as_deref(),
+        trace: options.trace.as_deref(),
+    };
+    let location = prepared.location.clone();
+    Site::start(place, &location, prepared, |prepared, core, database| {
         let card = options.card.as_ref();
         let payments = card.map(|card| Payments::new(card, database.clone(), Arc::clone(&shared)));
         let payments = payments.transpose()?;
@@ -68,32 +63,7 @@ pub fn start(options: &Options) -> Result<Site> {
             background: (core == 0).then(|| background(beside(database, payments))),
             router: router(App::new(state)),
         })
-    })?;
-    if let Some(handle) = handle {
-        handle.watch_ports([server.address().port()]);
-    }
-    Ok(Site { server, prepared, tracing })
-}
-
-impl Site {
-    /// The address it listens on.
-    pub fn address(&self) -> SocketAddr {
-        self.server.address()
-    }
-
-    /// Its database.
-    pub fn prepared(&self) -> &Prepared {
-        &self.prepared
-    }
-
-    /// Stops accepting, waits for the requests in flight (at most 5 s), and returns when every
-    /// core has stopped and the trace is written.
-    pub fn shutdown(self) {
-        self.server.shutdown();
-        if let Some(tracing) = self.tracing {
-            tracing::info!("{}", tracing.finish());
-        }
-    }
+    })
 }
 
 /// What runs beside the requests.

@@ -11,15 +11,11 @@ use super::failure::{Failure, missing};
 use crate::store::users::{self, User};
 use tidegate_sitekit::database::Database;
 use tidegate_sitekit::login_limit::{LoginLimit, too_many};
-use tidegate_sitekit::once::form::Form;
+use tidegate_sitekit::once::form::{self, Form, refused};
 use tidegate_sitekit::password::{Hasher, PasswordCheck};
-use tidegate_sitekit::token::{Signer, TokenError};
+use tidegate_sitekit::token::Signer;
 use tidegate_sitekit::web::form::Posted;
-use tidegate_sitekit::when;
 use tidegate_sitekit::{Problem, Result};
-
-/// How long a form stays valid, seconds.
-const FORM_LASTS: i64 = 3600;
 
 /// The state of one core.
 #[derive(Clone, Debug)]
@@ -84,6 +80,32 @@ pub enum Purpose {
     Register,
 }
 
+impl From<Purpose> for form::Purpose {
+    fn from(purpose: Purpose) -> Self {
+        let [kind, subject, figure] = match purpose {
+            Purpose::Bid { item, minimum } => [1, item, minimum],
+            Purpose::Buy { item } => [2, item, 0],
+            Purpose::Comment { to, item } => [3, to, item],
+            Purpose::Sell => [4, 0, 0],
+            Purpose::Register => [5, 0, 0],
+        };
+        Self { kind, who: 0, subject, figure }
+    }
+}
+
+impl From<form::Purpose> for Purpose {
+    /// What this site has signed.
+    fn from(form::Purpose { kind, subject, figure, .. }: form::Purpose) -> Self {
+        match kind {
+            1 => Self::Bid { item: subject, minimum: figure },
+            2 => Self::Buy { item: subject },
+            3 => Self::Comment { to: subject, item: figure },
+            4 => Self::Sell,
+            _ => Self::Register,
+        }
+    }
+}
+
 impl App {
     /// The state of a core.
     pub fn new(state: State) -> Self {
@@ -132,18 +154,9 @@ impl App {
         }
     }
 
-    /// A token for the next form, with the person (0: nobody), the purpose and a
-    /// number of its own.
+    /// A token for the next form, with the person (0: nobody) and the purpose.
     pub fn token(&self, user: i64, purpose: Purpose) -> String {
-        let [kind, subject, extra] = match purpose {
-            Purpose::Bid { item, minimum } => [1, item, minimum],
-            Purpose::Buy { item } => [2, item, 0],
-            Purpose::Comment { to, item } => [3, to, item],
-            Purpose::Sell => [4, 0, 0],
-            Purpose::Register => [5, 0, 0],
-        };
-        let number = rand::random_range(0..i64::MAX);
-        self.signer.sign(&[kind, user, subject, extra, number], when::now() + FORM_LASTS)
+        form::Purpose { who: user, ..purpose.into() }.token(&self.signer)
     }
 
     /// What a submitted form was issued for.
@@ -151,20 +164,8 @@ impl App {
     /// # Errors
     /// The token is missing, forged, or expired.
     pub fn issued(&self, posted: &Posted) -> Result<Issued> {
-        let token = posted.get("auth").unwrap_or_default();
-        let ([kind, user, subject, extra, number], expires) =
-            self.signer.open(token, when::now()).map_err(|error| match error {
-                TokenError::Invalid => refused("It is not a form that this site has issued."),
-                TokenError::Expired => refused("It was open for more than an hour."),
-            })?;
-        let purpose = match kind {
-            1 => Purpose::Bid { item: subject, minimum: extra },
-            2 => Purpose::Buy { item: subject },
-            3 => Purpose::Comment { to: subject, item: extra },
-            4 => Purpose::Sell,
-            _ => Purpose::Register,
-        };
-        Ok(Issued { user, purpose, form: Form { expires, number, content: posted.content() } })
+        let (issued, form) = form::Purpose::issued(&self.signer, posted)?;
+        Ok(Issued { user: issued.who, purpose: issued.into(), form })
     }
 
     /// Who signed in for a submitted form that was issued for this purpose, and the form.
@@ -187,14 +188,4 @@ impl App {
         let user = users::by_id(&self.database, id).await?;
         Ok(user.ok_or_else(|| missing("person", "Nobody has this number."))?)
     }
-}
-
-/// The refusal of a form that was issued for another purpose.
-pub fn refused(why: &str) -> Problem {
-    Problem::new(
-        403,
-        "This form cannot be used",
-        why,
-        "Begin again where you opened it, and send it anew.",
-    )
 }

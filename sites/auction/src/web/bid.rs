@@ -4,7 +4,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use maud::{Markup, html};
 
-use super::app::{App, Issued, Purpose, refused};
+use super::app::{App, Issued, Purpose};
 use super::failure::Failure;
 use super::field;
 use super::item::{find, summary};
@@ -14,6 +14,7 @@ use crate::store::bids::{self, NewBid, Outcome, ended};
 use crate::store::items::Item;
 use tidegate_sitekit::money::Cents;
 use tidegate_sitekit::once::form::Accepted;
+use tidegate_sitekit::once::form::refused;
 use tidegate_sitekit::web::field::hidden;
 use tidegate_sitekit::web::form::Posted;
 use tidegate_sitekit::web::page::Page;

@@ -17,6 +17,7 @@ mod error;
 mod options;
 mod outbox;
 mod request;
+mod waiting;
 mod webhook;
 
 pub use crate::resource::Form;
@@ -26,4 +27,5 @@ pub use options::{CardOptions, return_url};
 pub use outbox::{Entry, Outcome, Step, perform, reference};
 pub use request::Key;
 pub use tidegate_sitekit::attempts::Patience;
+pub use waiting::{Waiting, returned};
 pub use webhook::{TOLERANCE, Verifier};

@@ -11,8 +11,10 @@
 //! one lifetime and no more. Its key begins with the expiry: new rows are
 //! neighbours, and those that have expired are the first.
 
-use crate::database::{self, Database, Record, Transaction};
-use crate::{Error, Result, record};
+use crate::database::{self, Connection, Database, Location, Record, Transaction, notes};
+use crate::token::{self, Signer, TokenError};
+use crate::web::form::Posted;
+use crate::{Error, Problem, Result, record, when};
 
 /// How long a number is kept after its form has expired, seconds: the clocks of
 /// two processes on one database may differ.
@@ -25,6 +27,70 @@ CREATE TABLE used_forms (
     content {int} NOT NULL, PRIMARY KEY (expires, number)
 ){by_key};
 ";
+
+/// Name of the note that holds the key of a site's forms.
+const KEY: &str = "form_key";
+
+/// Signs the forms of a site, in every process that serves its database: with the key that is noted
+/// there, or with a new one.
+///
+/// # Errors
+/// The note holds no key: an error for the operator. Those of the database.
+pub async fn signer(connection: &mut Connection, location: &Location) -> Result<Signer> {
+    let key = notes::read_or(connection, KEY, &token::new_key()).await?;
+    Signer::from_key(&key).ok_or_else(|| {
+        Error::Operator(format!(
+            "{location}: site_notes: {KEY}: is no key; delete this row, and the next start makes a new one"
+        ))
+    })
+}
+
+/// How long a form can be sent, seconds.
+const LASTS: i64 = 3600;
+
+/// What a form is issued for. A token is valid for one purpose only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Purpose {
+    /// Which form of the site it is.
+    pub kind: i64,
+    /// Who may send it: a user or a session; 0 for anybody.
+    pub who: i64,
+    /// What it is about.
+    pub subject: i64,
+    /// A figure that it shows.
+    pub figure: i64,
+}
+
+impl Purpose {
+    /// The token of the next form for this purpose: the hidden field `auth`. It has a number of its
+    /// own.
+    pub fn token(self, signer: &Signer) -> String {
+        let Self { kind, who, subject, figure } = self;
+        let number = rand::random_range(0..i64::MAX);
+        signer.sign(&[kind, who, subject, figure, number], when::now() + LASTS)
+    }
+
+    /// What a submitted form was issued for, and the form.
+    ///
+    /// # Errors
+    /// Its token is missing, forged or expired.
+    pub fn issued(signer: &Signer, posted: &Posted) -> Result<(Self, Form), Problem> {
+        let token = posted.get("auth").unwrap_or_default();
+        let ([kind, who, subject, figure, number], expires) =
+            signer.open(token, when::now()).map_err(|error| match error {
+                TokenError::Invalid => refused("It is not a form that this site has issued."),
+                TokenError::Expired => refused("It was open for more than an hour."),
+            })?;
+        let form = Form { expires, number, content: posted.content() };
+        Ok((Self { kind, who, subject, figure }, form))
+    }
+}
+
+/// The refusal of a form that was issued for another purpose.
+pub fn refused(why: &str) -> Problem {
+    let remedy = "Nothing was changed. Open the form again and send it anew.";
+    Problem::new(403, "This form cannot be used", why, remedy)
+}
 
 /// A form as it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

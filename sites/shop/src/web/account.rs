@@ -8,7 +8,7 @@ use axum::http::header::SET_COOKIE;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
-use super::app::{App, Purpose};
+use super::app::{App, REGISTER};
 use super::checkout::Recipient;
 use super::failure::Failure;
 use super::layout;
@@ -163,7 +163,7 @@ pub async fn sign_out(State(app): State<App>, visitor: Visitor) -> Result<Respon
 /// GET /account/register
 pub async fn register_form(State(app): State<App>, visitor: Visitor) -> Result<Page, Failure> {
     let around = app.around(visitor.zone).await?;
-    let auth = app.token(Purpose::Register, 0);
+    let auth = app.token(REGISTER);
     Ok(registration(&around, &auth, &Recipient::default(), None))
 }
 
@@ -195,7 +195,7 @@ pub async fn register(
     visitor: Visitor,
     posted: Posted,
 ) -> Result<Response, Failure> {
-    let (sent, _) = app.issued(Purpose::Register, &posted)?;
+    let (sent, _) = app.issued(REGISTER, &posted)?;
     let mut form = posted.check();
     let recipient = Recipient::read(&mut form);
     let password = form.secret("password", "Password", 8..=128);

@@ -10,16 +10,13 @@ use super::failure::{Failure, missing};
 use super::shelf::Shelf;
 use crate::options::Build;
 use crate::payments::Payments;
+use tidegate_sitekit::Problem;
 use tidegate_sitekit::database::Database;
 use tidegate_sitekit::login_limit::LoginLimit;
-use tidegate_sitekit::once::form::Form;
+use tidegate_sitekit::once::form::{Form, Purpose, refused};
 use tidegate_sitekit::password::Hasher;
-use tidegate_sitekit::token::{Signer, TokenError};
+use tidegate_sitekit::token::Signer;
 use tidegate_sitekit::web::form::Posted;
-use tidegate_sitekit::{Problem, when};
-
-/// How long a form stays valid, seconds.
-const FORM_LASTS: i64 = 3600;
 
 /// The state of one core.
 #[derive(Clone, Debug)]
@@ -66,25 +63,12 @@ impl FromRequest<App> for Posted {
     }
 }
 
-/// What a form was issued for. A token is valid for one purpose only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// A new account.
-    Register,
-    /// An order of this session's basket.
-    Order {
-        /// The session, as a number.
-        session: i64,
-    },
-}
+/// What the form of a new account is issued for.
+pub const REGISTER: Purpose = Purpose { kind: 1, who: 0, subject: 0, figure: 0 };
 
-impl Purpose {
-    fn claims(self) -> [i64; 2] {
-        match self {
-            Self::Register => [1, 0],
-            Self::Order { session } => [2, session],
-        }
-    }
+/// What the form of an order is issued for: of a session's basket, at this sum in cents.
+pub fn order(session: i64, sum: i64) -> Purpose {
+    Purpose { kind: 2, who: session, subject: 0, figure: sum }
 }
 
 impl App {
@@ -93,34 +77,22 @@ impl App {
         Self(Arc::new(state))
     }
 
-    /// A token for the next form, with a figure that it is sent with.
-    pub fn token(&self, purpose: Purpose, figure: i64) -> String {
-        let [kind, session] = purpose.claims();
-        let number = rand::random_range(0..i64::MAX);
-        self.signer.sign(&[kind, session, figure, number], when::now() + FORM_LASTS)
+    /// The token of the next form.
+    pub fn token(&self, purpose: Purpose) -> String {
+        purpose.token(&self.signer)
     }
 
-    /// The form that was submitted, and the figure of its token.
+    /// The form that was submitted, and the figure that it showed.
     ///
     /// # Errors
     /// The token is missing, forged, expired, or of another form.
     pub fn issued(&self, purpose: Purpose, posted: &Posted) -> Result<(Form, i64), Problem> {
-        let token = posted.get("auth").unwrap_or_default();
-        let ([kind, session, figure, number], expires) =
-            self.signer.open(token, when::now()).map_err(|error| match error {
-                TokenError::Invalid => refused("It is not a form that this shop has issued."),
-                TokenError::Expired => refused("It was open for more than an hour."),
-            })?;
-        if [kind, session] != purpose.claims() {
+        let (issued, form) = Purpose::issued(&self.signer, posted)?;
+        if issued != (Purpose { figure: issued.figure, ..purpose }) {
             return Err(refused("It was made for something else, or before you signed in or out."));
         }
-        Ok((Form { expires, number, content: posted.content() }, figure))
+        Ok((form, issued.figure))
     }
-}
-
-fn refused(why: &str) -> Problem {
-    let remedy = "Nothing was changed. Open the form again and send it anew.";
-    Problem::new(403, "This form cannot be used", why, remedy)
 }
 
 /// A number in an address.

@@ -14,39 +14,10 @@ use super::failure::{Failure, missing};
 use super::layout;
 use super::visitor::Visitor;
 use crate::store::orders::{self, Line, Order, Reason, State as Stage};
+use tidegate_card::client::{self as card, Waiting};
 use tidegate_sitekit::money::Cents;
 use tidegate_sitekit::web::picture::image;
 use tidegate_sitekit::when::Moment;
-
-/// How often a page looks again by itself, after two seconds each: a page that is forgotten asks
-/// for a minute.
-const LOOKS: u32 = 30;
-
-/// What the address of the page says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Query {
-    /// The customer is on the way to the card form.
-    pay: bool,
-    /// The form of the order was sent again, with another address.
-    again: bool,
-    /// How often the page has looked again by itself.
-    looks: u32,
-}
-
-impl Query {
-    fn read(query: &str) -> Self {
-        let mut read = Self::default();
-        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            match &*name {
-                "pay" => read.pay = true,
-                "again" => read.again = true,
-                "look" => read.looks = value.parse().unwrap_or(LOOKS),
-                _ => {}
-            }
-        }
-        read
-    }
-}
 
 async fn own(app: &App, visitor: &Visitor, number: i64) -> Result<Order, Failure> {
     let order = match &visitor.session {
@@ -68,12 +39,13 @@ pub async fn view(
     let order = own(&app, &visitor, id(&text, "order")?).await?;
     let around = app.around(visitor.zone).await?;
     let lines = orders::lines(&app.database, order.number).await?;
-    let query = Query::read(query.as_deref().unwrap_or_default());
-    let again = again(&order, query);
+    let query = query.unwrap_or_default();
+    let again = again(&order, Waiting::read(&query));
+    let is_again = form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "again");
     let title = title(&order);
     let body = html! {
         h1 { (title) }
-        @if query.again { p.notice { "This form had been sent before, with another address. Each form is accepted once: below is what it ordered then." } }
+        @if is_again { p.notice { "This form had been sent before, with another address. Each form is accepted once: below is what it ordered then." } }
         (status(&order))
         @if order.state.is_open() && again.is_none() {
             p.aside { "This page does not look again by itself any more. " a href={ "/orders/" (order.number) } { "Look again" } "." }
@@ -96,9 +68,7 @@ pub async fn returned(
     RawQuery(query): RawQuery,
 ) -> Result<Redirect, Failure> {
     let query = query.unwrap_or_default();
-    let mut values = form_urlencoded::parse(query.as_bytes());
-    let number = values.find(|(name, _)| name == "order").map(|(_, value)| value.into_owned());
-    let order = own(&app, &visitor, id(&number.unwrap_or_default(), "order")?).await?;
+    let order = own(&app, &visitor, id(&card::returned(&query, "order"), "order")?).await?;
     if let (Some(payments), true) = (&app.payments, order.state.is_open()) {
         // What it cannot do now the queue does later.
         let _ = payments.work_quickly(order.number).await;
@@ -106,17 +76,10 @@ pub async fn returned(
     Ok(Redirect::to(&format!("/orders/{}", order.number)))
 }
 
-/// Where the page goes by itself, and after how long, as `Refresh` has it.
-fn again(order: &Order, query: Query) -> Option<String> {
-    let number = order.number;
-    match &order.form {
-        Some(form) if query.pay && order.state == Stage::Form => Some(format!("0; url={form}")),
-        _ if order.state.is_open() && query.looks < LOOKS => {
-            let pay = if query.pay { "pay&" } else { "" };
-            Some(format!("2; url=/orders/{number}?{pay}look={}", query.looks + 1))
-        }
-        _ => None,
-    }
+/// Where the page goes by itself, and after how long.
+fn again(order: &Order, waiting: Waiting) -> Option<String> {
+    let form = order.form.as_deref().filter(|_| order.state == Stage::Form);
+    waiting.refresh(&format!("/orders/{}", order.number), form, order.state.is_open())
 }
 
 fn title(order: &Order) -> &'static str {
@@ -223,19 +186,11 @@ mod tests {
     }
 
     #[test]
-    fn a_page_leads_to_the_form_and_looks_again_for_a_while() {
-        let of = |state, query: &str| again(&order(state), Query::read(query));
-        let form = Some("0; url=https://card.example/1".to_owned());
-        assert_eq!(of(Stage::Form, "pay"), form);
-        assert_eq!(of(Stage::Form, "pay&look=30"), form);
-        assert_eq!(of(Stage::Form, ""), Some("2; url=/orders/7?look=1".into()));
-        assert_eq!(of(Stage::Asked, "pay"), Some("2; url=/orders/7?pay&look=1".into()));
-        for query in ["look=30", "look=4294967295", "look=x"] {
-            assert_eq!(of(Stage::Authorised, query), None, "{query}");
-        }
-        for state in [Stage::Paid, Stage::Cancelled] {
-            assert_eq!(of(state, "pay"), None);
-        }
+    fn a_page_leads_to_the_form_only_while_the_order_waits_for_it() {
+        let of = |state| again(&order(state), Waiting::read("pay"));
+        assert_eq!(of(Stage::Form), Some("0; url=https://card.example/1".into()));
+        assert_eq!(of(Stage::Authorised), Some("2; url=/orders/7?pay&look=1".into()));
+        assert_eq!(of(Stage::Paid), None);
     }
 
     #[test]

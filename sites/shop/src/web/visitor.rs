@@ -6,10 +6,11 @@ use axum::http::header::{COOKIE, HeaderValue};
 use axum::http::request::Parts;
 use std::convert::Infallible;
 
-use super::app::{App, Purpose};
+use super::app::{self, App};
 use super::failure::Failure;
 use crate::store::sessions;
 use crate::zones::DEFAULT;
+use tidegate_sitekit::once::form::Purpose;
 use tidegate_sitekit::session::SessionKey;
 use tidegate_sitekit::web::{client, cookie};
 use tidegate_sitekit::when;
@@ -56,11 +57,11 @@ pub struct Session {
 }
 
 impl Session {
-    /// What a form that orders its basket is made for.
-    pub fn order(&self) -> Purpose {
+    /// What a form that orders its basket at this sum, in cents, is made for.
+    pub fn order(&self, sum: i64) -> Purpose {
         // The key is a SHA-256 in base64: the first eight characters hold 48 bits of it.
         let first = self.key.as_str().as_bytes().first_chunk().copied().unwrap_or_default();
-        Purpose::Order { session: i64::from_le_bytes(first) }
+        app::order(i64::from_le_bytes(first), sum)
     }
 }
 

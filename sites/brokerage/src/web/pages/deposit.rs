@@ -6,7 +6,6 @@ use axum::response::{IntoResponse, Redirect, Response};
 use http::HeaderValue;
 use http::header::REFRESH;
 use maud::{Markup, html};
-use url::form_urlencoded;
 
 use crate::protocol::deposits::front::GetDeposit;
 use crate::protocol::{Deposit, DepositReason, DepositState, Problem};
@@ -14,14 +13,9 @@ use crate::web::failure::Failure;
 use crate::web::layout;
 use crate::web::session::Signed;
 use crate::web::site::Site;
+use tidegate_card::client::{self as card, Waiting};
 use tidegate_sitekit::web::page::Page;
 use tidegate_sitekit::when::Moment;
-
-/// How often a page looks again by itself: about two minutes. A page that is forgotten must not
-/// keep its session alive.
-const LOOKS: u32 = 30;
-/// So many times it looks after 2 s, and then after 5 s.
-const SOON: u32 = 10;
 
 /// GET /deposits/{number}?pay&look=N. With `pay` the customer is on the way to the card form.
 pub async fn show(
@@ -32,8 +26,9 @@ pub async fn show(
 ) -> Result<Response, Failure> {
     let number = read_number(&number)?;
     let deposit = site.call(&GetDeposit { session: signed.key(), number, look: false }).await?;
-    let query = Query::read(query.as_deref().unwrap_or_default());
-    let again = again(&deposit, query);
+    let query = Waiting::read(query.as_deref().unwrap_or_default());
+    let path = format!("/deposits/{number}");
+    let again = query.refresh(&path, deposit.form.as_deref(), deposit.state.is_open());
     let page = layout::page(title(&deposit), &signed, body(&deposit, query, again.is_some()));
     let mut response = page.into_response();
     if let Some(again) = again.and_then(|again| HeaderValue::try_from(again).ok()) {
@@ -50,9 +45,7 @@ pub async fn returned(
     RawQuery(query): RawQuery,
 ) -> Result<Redirect, Failure> {
     let query = query.unwrap_or_default();
-    let mut values = form_urlencoded::parse(query.as_bytes());
-    let number = values.find(|(name, _)| name == "deposit").map(|(_, value)| value.into_owned());
-    let number = read_number(&number.unwrap_or_default())?;
+    let number = read_number(&card::returned(&query, "deposit"))?;
     site.call(&GetDeposit { session: signed.key(), number, look: true }).await?;
     Ok(Redirect::to(&format!("/deposits/{number}")))
 }
@@ -74,43 +67,6 @@ fn read_number(text: &str) -> Result<i64, Problem> {
     })
 }
 
-/// What the address of the page says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Query {
-    /// The customer is on the way to the card form.
-    pay: bool,
-    /// How often the page has looked again by itself.
-    looks: u32,
-}
-
-impl Query {
-    fn read(query: &str) -> Self {
-        let mut read = Self::default();
-        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            match &*name {
-                "pay" => read.pay = true,
-                "look" => read.looks = value.parse().unwrap_or(LOOKS),
-                _ => {}
-            }
-        }
-        read
-    }
-}
-
-/// Where the page goes by itself, and after how long, as `Refresh` has it.
-fn again(deposit: &Deposit, query: Query) -> Option<String> {
-    match &deposit.form {
-        Some(form) if query.pay => Some(format!("0; url={form}")),
-        _ if deposit.state.is_open() && query.looks < LOOKS => {
-            let seconds = if query.looks < SOON { 2 } else { 5 };
-            let pay = if query.pay { "pay&" } else { "" };
-            let (number, looks) = (deposit.number, query.looks + 1);
-            Some(format!("{seconds}; url=/deposits/{number}?{pay}look={looks}"))
-        }
-        _ => None,
-    }
-}
-
 fn title(deposit: &Deposit) -> &'static str {
     match deposit.state {
         DepositState::Asked | DepositState::Authorised if deposit.unanswered > 0 => {
@@ -126,7 +82,7 @@ fn title(deposit: &Deposit) -> &'static str {
     }
 }
 
-fn body(deposit: &Deposit, query: Query, looks_again: bool) -> Markup {
+fn body(deposit: &Deposit, query: Waiting, looks_again: bool) -> Markup {
     let class = match deposit.state {
         DepositState::Paid => "notice good",
         DepositState::Declined | DepositState::Abandoned | DepositState::Failed => "notice bad",
@@ -250,23 +206,6 @@ mod tests {
             unanswered: 0,
             created: 0,
             closed: None,
-        }
-    }
-
-    #[test]
-    fn a_page_leads_to_the_form_and_looks_again_for_a_while() {
-        let of = |state, query: &str| again(&deposit(state), Query::read(query));
-        let form = Some("0; url=https://card.example/1".to_owned());
-        assert_eq!(of(DepositState::Form, "pay"), form);
-        assert_eq!(of(DepositState::Form, "pay&look=30"), form);
-        assert_eq!(of(DepositState::Form, ""), Some("2; url=/deposits/7?look=1".into()));
-        let pay = Some("5; url=/deposits/7?pay&look=11".to_owned());
-        assert_eq!(of(DepositState::Asked, "pay&look=10"), pay);
-        for query in ["look=30", "look=4294967295", "look=x", "look=-1"] {
-            assert_eq!(of(DepositState::Authorised, query), None, "{query}");
-        }
-        for state in [DepositState::Paid, DepositState::Declined, DepositState::Failed] {
-            assert_eq!(of(state, "pay"), None, "{state:?}");
         }
     }
 
