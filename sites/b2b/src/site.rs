@@ -22,6 +22,8 @@ pub type Site = site::Site<Prepared>;
 pub fn start(options: &Options) -> Result<Site> {
     let prepared = prepare(options)?;
     let tls = options.tls.as_ref().map(tls::config).transpose()?;
+    let clients = options.tls.as_ref().and_then(|it| it.clients.as_ref());
+    let clients = clients.map(tls::verifier).transpose()?;
     let shared = Arc::new(Shared::new(&options.fulfil, prepared.id.clone())?);
     let place = Place {
         listen: options.listen,
@@ -37,6 +39,7 @@ pub fn start(options: &Options) -> Result<Site> {
             database,
             fulfilment: fulfilment.clone(),
             public_url: public_url.clone(),
+            clients: clients.clone(),
             scheme,
         };
         let tls = tls.clone();

@@ -79,6 +79,7 @@ pub mod attempts;
 pub mod backoff;
 pub mod breaker;
 pub mod client;
+pub mod client_certificate;
 pub mod database;
 mod error;
 pub mod link;

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::version::{TLS12, TLS13};
 use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
 
+use crate::client_certificate::Told;
 use crate::{Error, Result, pem, private_file};
 
 /// TLS of the connections of a site.
@@ -36,6 +36,9 @@ pub struct Clients {
     pub revoked: Option<PathBuf>,
     /// Whether a client without one is refused.
     pub required: bool,
+    /// Clients whose certificates have expired or are revoked finish the handshake, so that an
+    /// answer tells them; the site refuses their requests, see [`verifier`].
+    pub told: bool,
 }
 
 /// Versions of TLS.
@@ -78,12 +81,18 @@ pub fn config(tls: &Tls) -> Result<Arc<ServerConfig>> {
         TlsVersion::V13 => &[&TLS13],
     };
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+    let builder = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(versions)
         .map_err(|error| Error::Internal(format!("TLS: {error}")))?;
     let builder = match &tls.clients {
         None => builder.with_no_client_auth(),
-        Some(clients) => builder.with_client_cert_verifier(verifier(clients, provider)?),
+        Some(clients) => {
+            let verifier = verifier(clients)?;
+            builder.with_client_cert_verifier(match clients.told {
+                true => Arc::new(Told(verifier)),
+                false => verifier,
+            })
+        }
     };
     let mut config = builder.with_single_cert(chain, key).map_err(|error| {
         Error::Operator(format!(
@@ -100,11 +109,12 @@ pub fn config(tls: &Tls) -> Result<Arc<ServerConfig>> {
     Ok(Arc::new(config))
 }
 
-/// Verifies the certificates of clients.
-fn verifier(
-    clients: &Clients,
-    provider: Arc<CryptoProvider>,
-) -> Result<Arc<dyn ClientCertVerifier>> {
+/// Verifies the certificates of clients: of the CAs, in their time, and not revoked.
+///
+/// # Errors
+/// The files cannot be read, or hold something else.
+pub fn verifier(clients: &Clients) -> Result<Arc<dyn ClientCertVerifier>> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let wrong = |flag: &str, path: &Path, text: String| {
         Error::Operator(format!("{flag} {}: {text}; give a PEM file", path.display()))
     };

@@ -108,6 +108,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         ca,
         revoked: args.client_crl,
         required: args.client_required,
+        told: true,
     });
     let files = args.certificate.zip(args.key);
     let resumption = !args.no_resumption;

@@ -2,7 +2,7 @@
 
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
-use tidegate_sitekit::server::PeerCertificate;
+use tidegate_sitekit::client_certificate::{ClientCertificate, Unusable};
 use tidegate_sitekit::{Error, Problem};
 
 use super::App;
@@ -17,12 +17,16 @@ pub const NAME: &str = "business-";
 /// The number of the calling business; 0 where the service asks for none.
 ///
 /// # Errors
-/// It is not known: a problem of status 401.
+/// It is not known, or its certificate may not be used any more: a problem of status 401.
 pub async fn of(app: &App, service: Service, request: &Parts) -> Result<i64, Error> {
+    let certificate = request.extensions.get::<ClientCertificate>();
+    let clients = app.clients.as_deref();
+    if let Some(why) = certificate.zip(clients).and_then(|(it, clients)| it.unusable(clients)) {
+        return Err(unusable(why));
+    }
     if !service.is_for_customers() {
         return Ok(0);
     }
-    let certificate = request.extensions.get::<PeerCertificate>();
     if let Some(number) = certificate.and_then(|it| number(&it.dns_names())) {
         return match store::is_customer(&app.database, number).await? {
             true => Ok(number),
@@ -47,6 +51,28 @@ pub async fn of(app: &App, service: Service, request: &Parts) -> Result<i64, Err
 
 fn unknown(text: &str) -> Error {
     Problem::coded(401, "caller_unknown", text).into()
+}
+
+fn unusable(why: Unusable) -> Error {
+    let (code, text) = match why {
+        Unusable::Expired => (
+            "certificate_expired",
+            "The certificate of this connection has expired. Connect with one that has been renewed.",
+        ),
+        Unusable::NotYetValid => (
+            "certificate_not_yet_valid",
+            "The certificate of this connection is not valid yet. Check the clock, or connect with another one.",
+        ),
+        Unusable::Revoked => (
+            "certificate_revoked",
+            "The certificate of this connection has been revoked. Connect with another one.",
+        ),
+        Unusable::Unknown => (
+            "certificate_unknown",
+            "The certificate of this connection is none of the authority of these services.",
+        ),
+    };
+    Problem::coded(401, code, text).into()
 }
 
 /// The number in the name of a business.

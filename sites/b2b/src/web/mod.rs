@@ -13,6 +13,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HOST};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use rustls::server::danger::ClientCertVerifier;
 use serde_json::Value;
 use tidegate_sitekit::database::Database;
 use tidegate_sitekit::web::body::{self, Unread};
@@ -36,6 +37,8 @@ pub struct App {
     pub fulfilment: Fulfilment,
     /// URL of the services in their descriptions; without one, that of the request.
     pub public_url: Option<String>,
+    /// Verifies the certificates of businesses, where they may show some.
+    pub clients: Option<Arc<dyn ClientCertVerifier>>,
     /// Scheme of the connections.
     pub scheme: &'static str,
 }

@@ -1,11 +1,13 @@
 //! What is refused, in the caller's format, and that nothing was changed by it.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
-use tidegate_sitekit::link::authority;
+use tidegate_sitekit::link::authority::{self, Authority};
 use tidegate_sitekit::tls::{Clients, Tls, TlsVersion};
+use tidegate_sitekit::when;
 
-use crate::world::{World, envelope};
+use crate::world::{Answer, World, envelope};
 
 const ORDER: &str = r#"{"reference": "a", "lines": [{"item": 7, "quantity": 2}]}"#;
 
@@ -161,25 +163,61 @@ fn callers_without_a_token_are_told_how_to_get_one() {
     assert_eq!((answer.status, answer.code().as_str()), (404, "order_unknown"));
 }
 
+/// What business 3 is answered, whose certificate is in a folder, about its last order.
+fn status(world: &World, folder: &Path, name: &str) -> Answer {
+    let file = |name: String| folder.join(name).display().to_string();
+    let (certificate, key) = (file(format!("{name}.pem")), file(format!("{name}-key.pem")));
+    let identity = ["--insecure", "--cert", &certificate, "--key", &key];
+    let json = ["-H", "Content-Type: application/json", "--data", "{\"order\": 0}"];
+    world.curl("/services/order-status", &[&identity[..], &json].concat())
+}
+
 #[test]
-fn a_business_is_known_by_its_certificate_and_strangers_are_refused() {
-    let certificates = tempfile::tempdir().unwrap();
-    let strangers = tempfile::tempdir().unwrap();
-    let of =
-        |folder: &tempfile::TempDir, file: &str| folder.path().join(file).display().to_string();
-    authority::make(certificates.path(), &["business-3", "business-99"]).unwrap();
-    authority::make(strangers.path(), &["business-3"]).unwrap();
-    let ca = certificates.path().join("ca.pem");
-    std::fs::set_permissions(&ca, std::fs::Permissions::from_mode(0o644)).unwrap();
+fn a_business_whose_certificate_has_expired_or_is_revoked_is_told_so_in_its_own_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let (now, day) = (when::now(), when::DAY);
+    let authority = Authority::new(now).unwrap();
+    let write = |name: &str, text: &str| {
+        let file = folder.path().join(name);
+        std::fs::write(&file, text).unwrap();
+        // A site reads no key that others can read, and curl any.
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+        file
+    };
+    let issue = |name: &str, from, until| {
+        let issued = authority.issue("business-3", from, until).unwrap();
+        write(&format!("{name}.pem"), &issued.certificate);
+        write(&format!("{name}-key.pem"), &issued.key);
+        issued
+    };
+    issue("good", now - day / 2, now + day);
+    issue("expired", now - day, now - 60);
+    issue("early", now + day, now + 2 * day);
+    let lost = issue("lost", now - day / 2, now + day);
+    let ca = write("ca.pem", &authority.certificate());
+    let revoked = Some(write("crl.pem", &authority.revoke(&[&lost], now).unwrap()));
+    let clients = Some(Clients { ca, revoked, required: true, told: true });
     let world = World::with(|_| {
-        let clients = Some(Clients { ca, revoked: None, required: true });
-        Some(Tls { version: TlsVersion::V13, files: None, resumption: true, clients })
+        Some(Tls { version: TlsVersion::Both, files: None, resumption: true, clients })
     });
-    let ask = |folder: &tempfile::TempDir, name: &str| {
-        let (certificate, key) =
-            (of(folder, &format!("{name}.pem")), of(folder, &format!("{name}-key.pem")));
-        world.curl(
-            "/services/order-status",
+    assert_eq!(status(&world, folder.path(), "good").status, 200);
+    for (name, code) in [
+        ("expired", "certificate_expired"),
+        ("early", "certificate_not_yet_valid"),
+        ("lost", "certificate_revoked"),
+    ] {
+        let answer = status(&world, folder.path(), name);
+        assert_eq!((answer.status, answer.code().as_str()), (401, code), "{answer:?}");
+        // The service that asks for no business refuses it as well.
+        let file = |end: &str| folder.path().join(format!("{name}{end}")).display().to_string();
+        let (certificate, key) = (file(".pem"), file("-key.pem"));
+        let customer = envelope(
+            "<NewCustomer><name>N</name><street>1 Quay</street><city>P</city><postcode>1</postcode>\
+             <country>Atlantis</country><payment_method>invoice</payment_method>\
+             <payment_reference>x</payment_reference></NewCustomer>",
+        );
+        let answer = world.curl(
+            "/soap",
             &[
                 "--insecure",
                 "--cert",
@@ -187,12 +225,28 @@ fn a_business_is_known_by_its_certificate_and_strangers_are_refused() {
                 "--key",
                 &key,
                 "-H",
-                "Content-Type: application/json",
+                "Content-Type: application/soap+xml",
                 "--data",
-                "{\"order\": 0}",
+                &customer,
             ],
-        )
-    };
+        );
+        assert!(answer.body.contains("env:Sender") && answer.code() == code, "{answer:?}");
+    }
+}
+
+#[test]
+fn a_business_is_known_by_its_certificate_and_strangers_are_refused() {
+    let certificates = tempfile::tempdir().unwrap();
+    let strangers = tempfile::tempdir().unwrap();
+    authority::make(certificates.path(), &["business-3", "business-99"]).unwrap();
+    authority::make(strangers.path(), &["business-3"]).unwrap();
+    let ca = certificates.path().join("ca.pem");
+    std::fs::set_permissions(&ca, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let world = World::with(|_| {
+        let clients = Some(Clients { ca, revoked: None, required: true, told: true });
+        Some(Tls { version: TlsVersion::V13, files: None, resumption: true, clients })
+    });
+    let ask = |folder: &tempfile::TempDir, name: &str| status(&world, folder.path(), name);
     let known = ask(&certificates, "business-3");
     assert_eq!((known.status, &known.json()["order"]), (200, &3.into()));
     let unknown = ask(&certificates, "business-99");

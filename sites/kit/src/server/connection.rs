@@ -23,7 +23,8 @@ use tokio_rustls::TlsAcceptor;
 
 use super::heads::{Heads, Watched};
 use super::unfinished::Unfinished;
-use super::{Local, Peer, PeerCertificate, Peers, network};
+use super::{Local, Peer, Peers, network};
+use crate::client_certificate::ClientCertificate;
 use crate::throttle::Causes;
 
 /// Most connections open at once on one core. Each takes about 10 KiB.
@@ -194,14 +195,13 @@ async fn overdue(heads: &Heads) {
 /// The certificate that the client has shown.
 fn certificate(
     stream: &tokio_rustls::server::TlsStream<tokio::net::TcpStream>,
-) -> Option<PeerCertificate> {
-    let chain = stream.get_ref().1.peer_certificates()?;
-    chain.first().map(|leaf| PeerCertificate(leaf.clone().into_owned()))
+) -> Option<ClientCertificate> {
+    stream.get_ref().1.peer_certificates().and_then(ClientCertificate::new)
 }
 
 async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin,
-    (ends, certificate): (Ends, Option<PeerCertificate>),
+    (ends, certificate): (Ends, Option<ClientCertificate>),
     served: &Served,
     mut stopped: watch::Receiver<bool>,
 ) {

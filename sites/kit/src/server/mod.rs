@@ -16,7 +16,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use axum::Router;
-use rustls::pki_types::CertificateDer;
 use tidegate_trace::{Handle, Tracing};
 use tokio::sync::watch;
 
@@ -64,20 +63,6 @@ pub fn network(address: IpAddr) -> IpAddr {
 /// it as an extension.
 #[derive(Clone, Copy, Debug)]
 pub struct Local(pub SocketAddr);
-
-/// The certificate that the client has shown and that was verified. Requests over TLS have it as an
-/// extension where clients are asked for one.
-#[derive(Clone, Debug)]
-pub struct PeerCertificate(pub CertificateDer<'static>);
-
-impl PeerCertificate {
-    /// The DNS names in it.
-    pub fn dns_names(&self) -> Vec<String> {
-        webpki::EndEntityCert::try_from(&self.0)
-            .map(|certificate| certificate.valid_dns_names().map(str::to_owned).collect())
-            .unwrap_or_default()
-    }
-}
 
 /// Who opens the connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

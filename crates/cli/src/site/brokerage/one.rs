@@ -55,7 +55,12 @@ fn web_options(args: &Args) -> web::Options {
         version: args.tls(),
         files: args.certificate.clone().zip(args.key.clone()),
         resumption: handshakes == Handshakes::Resumed,
-        clients: args.client_ca.clone().map(|ca| Clients { ca, revoked: None, required: true }),
+        clients: args.client_ca.clone().map(|ca| Clients {
+            ca,
+            revoked: None,
+            required: true,
+            told: false,
+        }),
     });
     let stub = match args.stub {
         Way::InProcess => Stub::InProcess,
