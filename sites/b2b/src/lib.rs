@@ -17,6 +17,8 @@
 //! Source: TPC-App 1.3 for the services and what they touch; texts and code are our own.
 
 pub mod fulfil;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod message;
 mod options;
 mod population;
