@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tidegate_experiment::turns::Order;
 use tidegate_lab::peers::{self, Kind, Server, Setup, Work};
-use tidegate_lab::{Certificate, CorePair, Key};
+use tidegate_lab::{Certificate, CertificateKey, CorePair};
 use tidegate_stats::Summary;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::LocalSet;
@@ -227,7 +227,7 @@ struct Running {
     driver: Driver,
 }
 
-fn certificate(key: Key, folder: &Path) -> anyhow::Result<Certificate> {
+fn certificate(key: CertificateKey, folder: &Path) -> anyhow::Result<Certificate> {
     let folder = folder.join(format!("certificate-{key:?}"));
     std::fs::create_dir_all(&folder)?;
     Certificate::make(key, &folder).context("cannot make a certificate")

@@ -1,43 +1,21 @@
 //! Self-signed certificates that all servers of a run share.
 
 use rcgen::{
-    CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384, PKCS_ED25519,
-    PKCS_ML_DSA_44, PKCS_ML_DSA_65, PKCS_ML_DSA_87, PKCS_RSA_SHA256, RsaKeySize,
+    CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384,
+    PKCS_ECDSA_P521_SHA512, PKCS_ED25519, PKCS_ML_DSA_44, PKCS_ML_DSA_65, PKCS_ML_DSA_87,
+    PKCS_RSA_SHA256, RsaKeySize,
 };
-use serde::Serialize;
 use std::fs::{OpenOptions, Permissions};
 use std::io::Write as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use tidegate_control::CertificateKey;
+
 use crate::error::{Error, Fault, Result};
 
 /// The host name of the certificates.
 pub const NAME: &str = "bench.test";
-
-/// Type of the certificate's key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Key {
-    /// ECDSA over P-256.
-    P256,
-    /// RSA of 2048 bits.
-    Rsa2048,
-    /// EdDSA over Curve25519 (RFC 8410).
-    Ed25519,
-    /// ECDSA over P-384.
-    P384,
-    /// RSA of 3072 bits.
-    Rsa3072,
-    /// RSA of 4096 bits.
-    Rsa4096,
-    /// ML-DSA-44 (FIPS 204).
-    MlDsa44,
-    /// ML-DSA-65.
-    MlDsa65,
-    /// ML-DSA-87.
-    MlDsa87,
-}
 
 /// One self-signed certificate in PEM files.
 #[derive(Clone, Debug)]
@@ -55,8 +33,8 @@ impl Certificate {
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn make(kind: Key, folder: &Path) -> Result<Self> {
-        Self::make_named(&format!("{kind:?}").to_lowercase(), kind, folder)
+    pub fn make(kind: CertificateKey, folder: &Path) -> Result<Self> {
+        Self::make_named(kind.name(), kind, folder)
     }
 
     /// As [`Certificate::make`], in files of this name (`NAME.crt`, `NAME.key`,
@@ -64,7 +42,7 @@ impl Certificate {
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn make_named(name: &str, kind: Key, folder: &Path) -> Result<Self> {
+    pub fn make_named(name: &str, kind: CertificateKey, folder: &Path) -> Result<Self> {
         let wrong = |error| Error::Internal(format!("cannot make a certificate: {error}"));
         let (chain, key) = pem(kind).map_err(wrong)?;
         let write = |suffix: &str, mode: u32, text: &str| {
@@ -88,18 +66,19 @@ impl Certificate {
 }
 
 /// A new certificate and its key.
-fn pem(kind: Key) -> std::result::Result<(String, String), rcgen::Error> {
+fn pem(kind: CertificateKey) -> std::result::Result<(String, String), rcgen::Error> {
     let rsa = |size| KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, size);
     let pair = match kind {
-        Key::P256 => KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256),
-        Key::P384 => KeyPair::generate_for(&PKCS_ECDSA_P384_SHA384),
-        Key::Rsa2048 => rsa(RsaKeySize::_2048),
-        Key::Rsa3072 => rsa(RsaKeySize::_3072),
-        Key::Rsa4096 => rsa(RsaKeySize::_4096),
-        Key::Ed25519 => KeyPair::generate_for(&PKCS_ED25519),
-        Key::MlDsa44 => KeyPair::generate_for(&PKCS_ML_DSA_44),
-        Key::MlDsa65 => KeyPair::generate_for(&PKCS_ML_DSA_65),
-        Key::MlDsa87 => KeyPair::generate_for(&PKCS_ML_DSA_87),
+        CertificateKey::EcdsaP256 => KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256),
+        CertificateKey::EcdsaP384 => KeyPair::generate_for(&PKCS_ECDSA_P384_SHA384),
+        CertificateKey::EcdsaP521 => KeyPair::generate_for(&PKCS_ECDSA_P521_SHA512),
+        CertificateKey::Rsa2048 => rsa(RsaKeySize::_2048),
+        CertificateKey::Rsa3072 => rsa(RsaKeySize::_3072),
+        CertificateKey::Rsa4096 => rsa(RsaKeySize::_4096),
+        CertificateKey::Ed25519 => KeyPair::generate_for(&PKCS_ED25519),
+        CertificateKey::MlDsa44 => KeyPair::generate_for(&PKCS_ML_DSA_44),
+        CertificateKey::MlDsa65 => KeyPair::generate_for(&PKCS_ML_DSA_65),
+        CertificateKey::MlDsa87 => KeyPair::generate_for(&PKCS_ML_DSA_87),
     }?;
     let chain = CertificateParams::new(vec![NAME.to_owned()])?.self_signed(&pair)?.pem();
     Ok((chain, pair.serialize_pem()))
@@ -112,7 +91,13 @@ mod tests {
     #[test]
     fn every_kind_is_written_as_pem() {
         let folder = tempfile::tempdir().unwrap();
-        for kind in [Key::P256, Key::P384, Key::Rsa2048, Key::Ed25519, Key::MlDsa44] {
+        for kind in [
+            CertificateKey::EcdsaP256,
+            CertificateKey::EcdsaP384,
+            CertificateKey::Rsa2048,
+            CertificateKey::Ed25519,
+            CertificateKey::MlDsa44,
+        ] {
             let files = Certificate::make(kind, folder.path()).unwrap();
             let both = std::fs::read_to_string(files.both).unwrap();
             assert!(both.contains("BEGIN CERTIFICATE") && both.contains("PRIVATE KEY"));

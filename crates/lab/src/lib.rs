@@ -23,7 +23,7 @@ pub mod services;
 
 pub use address::free_address;
 pub use card_processor::{CardProcessor, RunningProcessor, Webhook};
-pub use certificate::{Certificate, Key, NAME};
+pub use certificate::{Certificate, NAME};
 pub use cores::{CorePair, apart};
 pub use error::{Error, Result};
 pub use neighbour::Neighbour;
@@ -32,3 +32,4 @@ pub use pulse::Pulse;
 pub use quota::Quota;
 pub use relay::{Passed, Relay};
 pub use service::{READY, Service};
+pub use tidegate_control::CertificateKey;

@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::Context;
 
 use tidegate_lab::peers::nginx::{temporary_paths, user};
-use tidegate_lab::{Certificate, Key, Launch, Process, free_address, http};
+use tidegate_lab::{Certificate, CertificateKey, Launch, Process, free_address, http};
 
 const NGINX: &str = "/usr/sbin/nginx";
 const NO_COUNTS: &str = "nginx does not report its counts";
@@ -43,7 +43,7 @@ impl Site {
     /// # Errors
     /// nginx is missing or does not start.
     pub fn start(folder: &Path, core: usize, connections: u32) -> anyhow::Result<Self> {
-        let certificate = Certificate::make(Key::P256, folder)?;
+        let certificate = Certificate::make(CertificateKey::EcdsaP256, folder)?;
         let (tls, clear, status) = (free_address()?, free_address()?, free_address()?);
         let handshakes = folder.join("handshakes");
         let file = folder.join("nginx.conf");

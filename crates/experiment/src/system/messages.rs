@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tidegate_host::Cores;
 use tidegate_lab::services::{MessagesKeys, Services, Tomcat, TomcatSetup, messages_client};
-use tidegate_lab::{Certificate, Key, Process, Service};
+use tidegate_lab::{Certificate, CertificateKey, Process, Service};
 use tidegate_load::Stop;
 use tidegate_messages::{Channel, Format, Keys, Party};
 
@@ -167,7 +167,7 @@ pub(super) fn start(
     let Server::Own(format) = configuration.server else {
         let war = Services::find()?.war("messages")?;
         let setup = TomcatSetup {
-            key: Key::P256,
+            key: CertificateKey::EcdsaP256,
             env: vec![workshop.java_keys()?.env()],
             ..TomcatSetup::new(cores, &war, "/healthz")
         };

@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tidegate_host::{Cores, Files, processes, scheduling};
 use tidegate_lab::services::Postgresql;
-use tidegate_lab::{Certificate, Key, Launch, Process, http};
+use tidegate_lab::{Certificate, CertificateKey, Launch, Process, http};
 use tidegate_load::Stop;
 
-use crate::experiment::{CERTIFICATES, POSTGRESQL, Settings};
+use crate::experiment::{POSTGRESQL, Settings};
 use crate::folder::MAKE_ROOM;
 use crate::metrics::messages::SITE;
 use crate::{Error, Result};
@@ -36,19 +36,6 @@ use tidegate_sitekit::password::PasswordCost;
 /// Name of the customers' trace in the folder of a run.
 pub const LOAD_TRACE: &str = "load.trace";
 
-/// The keys of [`CERTIFICATES`].
-const KEYS: [(&str, Key); CERTIFICATES.len()] = [
-    ("rsa-2048", Key::Rsa2048),
-    ("rsa-3072", Key::Rsa3072),
-    ("rsa-4096", Key::Rsa4096),
-    ("ecdsa-p256", Key::P256),
-    ("ecdsa-p384", Key::P384),
-    ("ed25519", Key::Ed25519),
-    ("ml-dsa-44", Key::MlDsa44),
-    ("ml-dsa-65", Key::MlDsa65),
-    ("ml-dsa-87", Key::MlDsa87),
-];
-
 /// What the systems of a study share.
 #[derive(Debug)]
 pub struct Workshop {
@@ -57,7 +44,7 @@ pub struct Workshop {
     /// Folder of the experiment's file, in which a command starts.
     pub folder: PathBuf,
     /// Made when the first system needs them: a long RSA key takes seconds.
-    certificates: [(&'static str, Key, OnceLock<Certificate>); CERTIFICATES.len()],
+    certificates: [(CertificateKey, OnceLock<Certificate>); CertificateKey::ALL.len()],
     /// Folder of the data of [`POSTGRESQL`], which its user can reach wherever the study's is.
     postgresql: TempDir,
     /// Of the next system.
@@ -83,7 +70,7 @@ impl Workshop {
         std::fs::create_dir_all(&shared).map_err(|error| {
             Error::Machine(format!("cannot create {}: {error}; {MAKE_ROOM}", shared.display()))
         })?;
-        let certificates = KEYS.map(|(name, key)| (name, key, OnceLock::new()));
+        let certificates = CertificateKey::ALL.map(|key| (key, OnceLock::new()));
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         let postgresql =
             tempfile::Builder::new().prefix("tidegate-data-").permissions(mode).tempdir().map_err(
@@ -109,8 +96,8 @@ impl Workshop {
     /// # Errors
     /// It cannot be written.
     pub fn certificate(&self, kind: &str) -> Result<&Certificate> {
-        let found = self.certificates.iter().find(|(name, ..)| *name == kind);
-        let (_, key, made) =
+        let found = self.certificates.iter().find(|(key, _)| key.name() == kind);
+        let (key, made) =
             found.ok_or_else(|| Error::Internal(format!("no certificate of kind {kind}")))?;
         if let Some(made) = made.get() {
             return Ok(made);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tidegate_host::Cores;
 use tidegate_lab::services::{Node, NodeSetup, Services, Tomcat, TomcatSetup};
-use tidegate_lab::{Key, Process};
+use tidegate_lab::{CertificateKey, Process};
 use tidegate_load::Stop;
 
 use super::{GateTimes, System};
@@ -101,10 +101,10 @@ fn timeout(settings: &Settings) -> Duration {
 ///
 /// # Errors
 /// [`Error::Operator`]: these servers are not set up with such a key.
-fn key(settings: &Settings) -> Result<Key> {
+fn key(settings: &Settings) -> Result<CertificateKey> {
     match settings.certificate.as_str() {
-        "rsa-2048" => Ok(Key::Rsa2048),
-        "ecdsa-p256" => Ok(Key::P256),
+        "rsa-2048" => Ok(CertificateKey::Rsa2048),
+        "ecdsa-p256" => Ok(CertificateKey::EcdsaP256),
         other => Err(Error::Operator(format!(
             "certificate = {other:?}: {} is set up with rsa-2048 or ecdsa-p256 only; choose one of these",
             settings.site
@@ -129,7 +129,7 @@ mod tests {
             site: "node".into(),
             ..Settings::default()
         };
-        assert_eq!(key(&settings("rsa-2048")).unwrap(), Key::Rsa2048);
+        assert_eq!(key(&settings("rsa-2048")).unwrap(), CertificateKey::Rsa2048);
         let error = key(&settings("ed25519")).unwrap_err();
         assert!(error.to_string().contains("node is set up with"), "{error}");
         assert_eq!(error.exit_code(), 2);

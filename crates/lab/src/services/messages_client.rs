@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::files::{self, Services};
-use crate::certificate::{Certificate, Key};
+use tidegate_control::CertificateKey;
+
+use crate::certificate::Certificate;
 use crate::error::{Fault, Result};
 
 /// The variable that names the folder of the keys, to Tomcat and to the client.
@@ -26,7 +28,7 @@ impl MessagesKeys {
         std::fs::create_dir_all(folder)
             .of_machine(format_args!("cannot create {}", folder.display()))?;
         for side in ["server", "client"] {
-            Certificate::make_named(side, Key::Rsa2048, folder)?;
+            Certificate::make_named(side, CertificateKey::Rsa2048, folder)?;
         }
         Ok(Self { folder: folder.to_owned() })
     }

@@ -9,7 +9,9 @@ use tidegate_load::TlsVersions;
 
 use super::files::{self, Services};
 use super::tls_versions::range;
-use crate::certificate::{Certificate, Key};
+use tidegate_control::CertificateKey;
+
+use crate::certificate::Certificate;
 use crate::error::{Fault, Result};
 use crate::process::{Launch, Process};
 use crate::service::Service;
@@ -22,7 +24,7 @@ pub struct NodeSetup {
     /// How long a connection may be silent before a request.
     pub timeout: Duration,
     /// Kind of key of the certificate.
-    pub key: Key,
+    pub key: CertificateKey,
     /// Versions of TLS.
     pub versions: TlsVersions,
     /// Options of Node itself, such as `--max-old-space-size=256`.
@@ -35,7 +37,7 @@ impl NodeSetup {
         Self {
             cores: cores.clone(),
             timeout: Duration::from_secs(10),
-            key: Key::Rsa2048,
+            key: CertificateKey::Rsa2048,
             versions: TlsVersions::Both,
             options: Vec::new(),
         }

@@ -12,7 +12,9 @@ use super::files;
 use super::ready::{START, wait_until_ok};
 use super::server_xml::{App, Connectors, LOGGING, WEB_XML, is_text, server_xml};
 use crate::address::free_address;
-use crate::certificate::{Certificate, Key};
+use tidegate_control::CertificateKey;
+
+use crate::certificate::Certificate;
 use crate::error::{Error, Fault, Result};
 use crate::process::{Launch, Process};
 
@@ -35,7 +37,7 @@ pub struct TomcatSetup {
     /// How long a connection may be silent before a request.
     pub timeout: Duration,
     /// Kind of key of the certificate.
-    pub key: Key,
+    pub key: CertificateKey,
     /// Versions of TLS.
     pub versions: TlsVersions,
     /// Further options of the Java virtual machine.
@@ -55,7 +57,7 @@ impl TomcatSetup {
             heap_mib: 512,
             threads: 100,
             timeout: Duration::from_secs(10),
-            key: Key::Rsa2048,
+            key: CertificateKey::Rsa2048,
             versions: TlsVersions::Both,
             jvm: Vec::new(),
             env: Vec::new(),
@@ -105,7 +107,7 @@ impl Tomcat {
             clear,
             secure,
             certificate: &certificate,
-            rsa: setup.key == Key::Rsa2048,
+            rsa: setup.key == CertificateKey::Rsa2048,
             versions: setup.versions,
             threads: setup.threads,
             timeout: setup.timeout,
