@@ -3,7 +3,7 @@
 use tidegate_host::Cores;
 use tidegate_lab::{Quota, apart};
 
-use crate::experiment::{Combination, Settings};
+use crate::experiment::{Combination, POSTGRESQL, Settings};
 use crate::{Error, Result};
 
 /// Who runs where.
@@ -94,7 +94,7 @@ impl Resources {
                     )));
                 }
                 notes.push(format!(
-                    "No control group could be made ({error}), so processors are whole cores by affinity, not parts of them, and combinations with more than {have}, or with a limit of each application server, were left out."
+                    "No control group could be made ({error}), so processors are whole cores by affinity, not parts of them, and combinations with more than {have}, or with a limit of an application or database server, were left out."
                 ));
                 None
             }
@@ -152,23 +152,35 @@ impl Resources {
         quota.add(processes)
     }
 
-    /// Limits each application server of a run to its share, in a group below that of all. The
-    /// groups must outlive the processes.
+    /// Limits each application server of a run, and its database server, to their shares, in groups
+    /// below that of all. The groups must outlive the processes.
     ///
     /// # Errors
     /// The kernel refuses, or a process has ended.
-    pub fn limit_servers(&self, settings: &Settings, servers: &[u32]) -> Result<Vec<Quota>> {
-        let share = settings.app_server_share;
-        let Some(quota) = self.quota.as_ref().filter(|_| limited_servers(settings)) else {
-            return Ok(Vec::new());
-        };
-        let limit = |(index, server): (usize, &u32)| {
-            let group = quota.below(&format!("application-{index}"))?;
+    pub fn limit_servers(
+        &self,
+        settings: &Settings,
+        servers: &[u32],
+        database: &[u32],
+    ) -> Result<Vec<Quota>> {
+        let Some(quota) = &self.quota else { return Ok(Vec::new()) };
+        let limit = |name: &str, share: f64, processes: &[u32]| -> Result<Quota> {
+            let group = quota.below(name)?;
             group.set(Some(share))?;
-            group.add(&[*server])?;
+            group.add(processes)?;
             Ok(group)
         };
-        servers.iter().enumerate().map(limit).collect()
+        let mut groups = Vec::new();
+        if limits_application(settings) {
+            for (index, server) in servers.iter().enumerate() {
+                let name = format!("application-{index}");
+                groups.push(limit(&name, settings.app_server_share, &[*server])?);
+            }
+        }
+        if limits_database(settings) {
+            groups.push(limit("database", settings.database_share, database)?);
+        }
+        Ok(groups)
     }
 
     /// What "processors" are in this study, for tables and figures: `processors, each a quarter of
@@ -183,7 +195,15 @@ impl Resources {
 }
 
 fn limited_servers(settings: &Settings) -> bool {
+    limits_application(settings) || limits_database(settings)
+}
+
+fn limits_application(settings: &Settings) -> bool {
     settings.site == "brokerage" && settings.app_server_share < 1.0
+}
+
+fn limits_database(settings: &Settings) -> bool {
+    settings.database.as_deref() == Some(POSTGRESQL) && settings.database_share < 1.0
 }
 
 /// A share of a core in words.
@@ -309,7 +329,7 @@ mod tests {
         }
         let found = Resources::find((&server, &driver), &mut limited, no_groups).unwrap();
         assert_eq!((limited.len(), limited[0].settings.app_server_share), (1, 1.0));
-        assert!(found.notes[0].contains("a limit of each application"), "{:?}", found.notes);
+        assert!(found.notes[0].contains("a limit of an application"), "{:?}", found.notes);
         let mut parts = combinations(&[1], Some(0.5));
         parts.extend(combinations(&[1], Some(0.25)));
         let error = Resources::find((&server, &driver), &mut parts, no_groups).unwrap_err();

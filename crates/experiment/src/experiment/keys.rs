@@ -116,12 +116,15 @@ keys! {
         ready: Text("a path") = Unset;
         /// Longest time from its start until it is ready.
         ready_within: Time("100ms", "30m") = Is("60s");
-        /// Database of the auction site, the brokerage, the shop or the auction on Tomcat,
+        /// Database of the auction site, the brokerage, the shop, `b2b` or the auction on Tomcat,
         /// `postgres://USER@HOST/NAME`; without it SQLite in the study's folder, on Tomcat H2 in
-        /// memory. Each of the four needs a database of its own, and fills it if it is empty.
+        /// memory. Each of the five needs a database of its own, and fills it if it is empty.
         /// `postgresql` starts a PostgreSQL server for the run, on the processors of the site; its
         /// CPU time counts. Not for Tomcat.
         database: Text("URL, or `postgresql`") = Unset;
+        /// How much of a core that server may use at most, by a control group below that of all
+        /// processors: as if it had a machine of its own. 1 does not limit it.
+        database_share: Number(0.1, 1.0) = Is("1");
         /// How the browse pages of the shop are made: its `--build`.
         build: Words(BUILDS) = Is("baseline");
         /// Whether the gate serves the shop's browse pages, which `tidegate render` writes to files

@@ -62,8 +62,11 @@ pub struct Settings {
     #[serde(default = "absent::app_servers")]
     pub app_servers: u32,
     /// How much of a core each of them may use; 1 limits none.
-    #[serde(default = "absent::app_server_share")]
+    #[serde(default = "absent::whole")]
     pub app_server_share: f64,
+    /// How much of a core the PostgreSQL server of the run may use; 1 does not limit it.
+    #[serde(default = "absent::whole")]
+    pub database_share: f64,
     /// Cost of a password hash of the site.
     #[serde(default = "absent::password_cost")]
     pub password_cost: String,
@@ -145,7 +148,7 @@ mod absent {
         1
     }
 
-    pub(super) fn app_server_share() -> f64 {
+    pub(super) fn whole() -> f64 {
         1.0
     }
 
@@ -273,6 +276,7 @@ impl Settings {
             "stub" => self.stub = word(STUBS, from.read(&s.stub)?),
             "app_servers" => self.app_servers = from.read(&s.app_servers)?.try_into().ok()?,
             "app_server_share" => self.app_server_share = from.read(&s.app_server_share)?,
+            "database_share" => self.database_share = from.read(&s.database_share)?,
             "password_cost" => {
                 self.password_cost = word(PASSWORD_COSTS, from.read(&s.password_cost)?);
             }
@@ -367,7 +371,7 @@ mod tests {
         let later = later.into_iter().chain(["password_cost", "group", "customers", "keep"]);
         let later = later.chain(["handshakes", "trace", "configuration", "shared_processors"]);
         let later = later.chain(["build", "size", "suite", "mutual", "verify", "measured_pages"]);
-        let later = later.chain(["relay", "round_trip"]);
+        let later = later.chain(["relay", "round_trip", "database_share"]);
         later.for_each(|name| assert!(fields.remove(name).is_some(), "{name}"));
         let read = serde_json::from_value(Json::Object(fields)).unwrap();
         assert_eq!(settings, Some(read));

@@ -121,7 +121,8 @@ impl<'a> Bench<'a> {
         let started = started?;
         self.resources.limit(&grant, &started.processes())?;
         let servers = started.system().application_servers();
-        groups.extend(self.resources.limit_servers(settings, servers)?);
+        let database = started.database_processes();
+        groups.extend(self.resources.limit_servers(settings, servers, &database)?);
         let (workshop, stop) = (&self.workshop, self.stop);
         let window = Window { planned, grant: &grant, folder: open.path(), workshop, stop };
         let readings = driver.drive(window, &started, show);

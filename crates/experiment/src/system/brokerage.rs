@@ -7,9 +7,9 @@ use tidegate_host::{Cores, Files, cpu_clock, processes};
 use tidegate_lab::{Process, Service};
 use tidegate_sitekit::link::{self, Protection, Spec};
 
+use super::served::{self, Copy, path};
 use super::{System, Workshop, of_this_program, password_cost};
 use crate::experiment::Settings;
-use crate::folder::MAKE_ROOM;
 use crate::{Error, Result};
 
 /// Customers of the population.
@@ -24,7 +24,7 @@ pub struct Brokerage {
     url: String,
     /// The processes of each of [`TIERS`].
     tiers: [Vec<u32>; 3],
-    data: PathBuf,
+    _data: Copy,
 }
 
 /// Makes the brokerage's database if it is not there.
@@ -68,27 +68,16 @@ impl Brokerage {
         run: &Path,
     ) -> Result<Self> {
         prepare(settings, workshop)?;
-        let data = run.join("data");
-        let machine = |error| {
-            Error::Machine(format!(
-                "cannot copy the database to {}: {error}; {MAKE_ROOM}",
-                data.display()
-            ))
-        };
-        std::fs::create_dir_all(&data).map_err(machine)?;
-        if settings.database.is_none() {
-            let from = folder(settings, workshop).join(DATABASE);
-            std::fs::copy(from, data.join(DATABASE)).map_err(machine)?;
-        }
+        let data = Copy::make(&folder(settings, workshop).join(DATABASE), settings, run)?;
         let launch = of_this_program("brokerage", cores, &run.join("site.log"))?;
-        let args = arguments(settings, cores, workshop, &data)?;
+        let args = arguments(settings, cores, workshop, data.folder())?;
         let service = Service::start(launch.args(args))?;
         let url = service.address("site")?.to_owned();
         let tiers = tiers(&Files::new("/"), service.process().id());
         if tiers.iter().any(Vec::is_empty) {
             return Err(Error::Process("a tier of the brokerage has no process".into()));
         }
-        Ok(Self { service, url, tiers, data })
+        Ok(Self { service, url, tiers, _data: data })
     }
 }
 
@@ -126,39 +115,29 @@ impl System for Brokerage {
     }
 }
 
-impl Drop for Brokerage {
-    fn drop(&mut self) {
-        // The next run begins with a copy of its own. What is left is told by the disk alone.
-        let _ = std::fs::remove_dir_all(&self.data);
-    }
-}
-
 fn arguments(
     settings: &Settings,
     cores: &Cores,
     workshop: &Workshop,
     data: &Path,
 ) -> Result<Vec<String>> {
-    let fixed = ["site", "brokerage", "--listen", "127.0.0.1:0"];
-    let mut args: Vec<String> = fixed.map(String::from).to_vec();
     let certificate = workshop.certificate(&settings.certificate)?;
-    let path = |path: &Path| path.display().to_string();
-    let values = [
-        ("--data", Some(path(data))),
-        ("--password-cost", Some(settings.password_cost.clone())),
-        ("--cores", Some(cores.to_string())),
-        ("--security", Some(settings.security.clone())),
-        ("--web-app", settings.web_app.clone()),
-        ("--app-data", settings.app_data.clone()),
-        ("--stub", Some(settings.stub.clone())),
-        ("--app-servers", Some(settings.app_servers.to_string())),
-        ("--database", settings.database.clone()),
-        ("--certificate", Some(path(&certificate.chain))),
-        ("--key", Some(path(&certificate.key))),
-    ];
-    for (flag, value) in values {
-        args.extend(value.into_iter().flat_map(|value| [flag.to_owned(), value]));
-    }
+    let mut args = served::arguments(
+        &["site", "brokerage", "--listen", "127.0.0.1:0"],
+        [
+            ("--data", Some(path(data))),
+            ("--password-cost", Some(settings.password_cost.clone())),
+            ("--cores", Some(cores.to_string())),
+            ("--security", Some(settings.security.clone())),
+            ("--web-app", settings.web_app.clone()),
+            ("--app-data", settings.app_data.clone()),
+            ("--stub", Some(settings.stub.clone())),
+            ("--app-servers", Some(settings.app_servers.to_string())),
+            ("--database", settings.database.clone()),
+            ("--certificate", Some(path(&certificate.chain))),
+            ("--key", Some(path(&certificate.key))),
+        ],
+    );
     if settings.mutual && settings.security != "none" {
         // Customers show this certificate too, and it is its own authority.
         args.extend(["--client-ca".into(), path(&certificate.chain)]);

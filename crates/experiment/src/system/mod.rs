@@ -6,6 +6,7 @@ mod front;
 mod gate;
 mod messages;
 mod own;
+mod served;
 mod servers;
 mod shop;
 mod site;
@@ -118,8 +119,8 @@ pub fn prepare(settings: &Settings, workshop: &Workshop) -> Result<()> {
     let settings = &settings;
     match settings.site.as_str() {
         _ if !settings.command.is_empty() => Ok(()),
-        "auction" => site::prepare(settings, workshop),
-        "b2b" => b2b::prepare(settings, workshop),
+        "auction" => site::prepare(settings, workshop).map(drop),
+        "b2b" => b2b::prepare(settings, workshop).map(drop),
         "brokerage" => brokerage::prepare(settings, workshop),
         "shop" => {
             shop::prepare(settings, workshop)?;
@@ -348,6 +349,12 @@ impl Started {
         let database = self.database.iter().map(|server| server.process().id());
         let own = gates.chain(database).chain([self.system.process().id()]);
         own.flat_map(|id| processes::family(&files, id)).collect()
+    }
+
+    /// Those of the database server of the run's own; none without one.
+    pub fn database_processes(&self) -> Vec<u32> {
+        let server = self.database.as_ref().map(|server| server.process().id());
+        server.map(|id| processes::family(&Files::new("/"), id)).unwrap_or_default()
     }
 
     /// The system itself.

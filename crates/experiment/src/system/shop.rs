@@ -4,37 +4,25 @@ use std::path::{Path, PathBuf};
 
 use tidegate_card::client::return_url;
 use tidegate_host::Cores;
-use tidegate_lab::{CardProcessor, Launch, Process, RunningProcessor, Service, free_address};
+use tidegate_lab::{CardProcessor, Launch, Service, free_address};
 use tidegate_shop::{Options, RETURNED};
 
-use super::site::{TRACE, prepared};
-use super::{System, Workshop, of_this_program, password_cost};
+use super::served::{self, Served, path, prepared};
+use super::site::TRACE;
+use super::{Workshop, of_this_program, password_cost};
 use crate::experiment::Settings;
 use crate::{Error, Result};
-
-/// A shop that is ready. Its processes end when this is dropped.
-#[derive(Debug)]
-pub(super) struct Shop {
-    service: Service,
-    /// It is no part of the service: its CPU time is that of another machine.
-    _processor: RunningProcessor,
-    customers: u64,
-}
-
-/// Makes the shop's database if it is not there.
-///
-/// # Errors
-/// It cannot be made.
-pub(super) fn prepare(settings: &Settings, workshop: &Workshop) -> Result<()> {
-    customers(settings, workshop).map(|_| ())
-}
 
 /// Folder of its database: each size has one of its own.
 fn folder(settings: &Settings, workshop: &Workshop) -> PathBuf {
     workshop.data(&format!("shop-{}", settings.size), settings)
 }
 
-fn customers(settings: &Settings, workshop: &Workshop) -> Result<u64> {
+/// Makes the shop's database if it is not there; the number of its customers.
+///
+/// # Errors
+/// It cannot be made.
+pub(super) fn prepare(settings: &Settings, workshop: &Workshop) -> Result<u64> {
     let internal = |error: String| Error::Internal(format!("system: {error}"));
     let data = folder(settings, workshop);
     let options = Options {
@@ -45,22 +33,7 @@ fn customers(settings: &Settings, workshop: &Workshop) -> Result<u64> {
         ..Options::default()
     };
     let prepared = prepared(tidegate_shop::prepare(&options), settings, &data)?;
-    u64::try_from(prepared.customers)
-        .map_err(|_| Error::Internal("the population has no customers".into()))
-}
-
-impl System for Shop {
-    fn url(&self, _: bool) -> Result<String> {
-        Ok(self.service.address("site")?.to_owned())
-    }
-
-    fn process(&self) -> &Process {
-        self.service.process()
-    }
-
-    fn customers(&self) -> Option<u64> {
-        Some(self.customers)
-    }
+    served::customers(prepared.customers)
 }
 
 /// Starts the processor and the shop.
@@ -69,8 +42,8 @@ pub(super) fn start(
     cores: &Cores,
     workshop: &Workshop,
     run: &Path,
-) -> Result<Shop> {
-    let customers = customers(settings, workshop)?;
+) -> Result<Served> {
+    let customers = prepare(settings, workshop)?;
     let listen = free_address()?;
     let public_url = format!("http://{listen}");
     let returns_to = return_url(&public_url, RETURNED)?.to_string();
@@ -78,24 +51,23 @@ pub(super) fn start(
     let processor = CardProcessor::prepare(&card, "shop", ([127, 0, 0, 1], 0).into(), returns_to)?;
     let launch = Launch::this_program("card processor").log(&run.join("card.log"))?;
     let running = processor.start(launch)?;
-    let path = |path: &Path| path.display().to_string();
-    let mut args = vec!["site".to_owned(), "shop".to_owned()];
-    let values = [
-        ("--listen", Some(listen.to_string())),
-        ("--data", Some(path(&folder(settings, workshop)))),
-        ("--database", settings.database.clone()),
-        ("--size", Some(settings.size.clone())),
-        ("--build", Some(settings.build.clone())),
-        ("--password-cost", Some(settings.password_cost.clone())),
-        ("--card-processor", Some(running.url.clone())),
-        ("--card-key-file", Some(path(processor.key_file()))),
-        ("--public-url", Some(public_url)),
-        ("--trace", settings.is_traced().then(|| path(&run.join(TRACE)))),
-        ("--log", Some("warn".to_owned())),
-    ];
-    for (flag, value) in values {
-        args.extend(value.into_iter().flat_map(|value| [flag.to_owned(), value]));
-    }
+    let args = served::arguments(
+        &["site", "shop"],
+        [
+            ("--listen", Some(listen.to_string())),
+            ("--data", Some(path(&folder(settings, workshop)))),
+            ("--database", settings.database.clone()),
+            ("--size", Some(settings.size.clone())),
+            ("--build", Some(settings.build.clone())),
+            ("--password-cost", Some(settings.password_cost.clone())),
+            ("--card-processor", Some(running.url.clone())),
+            ("--card-key-file", Some(path(processor.key_file()))),
+            ("--public-url", Some(public_url)),
+            ("--trace", settings.is_traced().then(|| path(&run.join(TRACE)))),
+            ("--log", Some("warn".to_owned())),
+        ],
+    );
     let launch = of_this_program("shop", cores, &run.join("site.log"))?;
-    Ok(Shop { service: Service::start(launch.args(args))?, _processor: running, customers })
+    let service = Service::start(launch.args(args))?;
+    Ok(Served::new(service, customers).with_processor(running))
 }
