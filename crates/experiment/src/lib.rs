@@ -26,7 +26,7 @@ mod system;
 pub mod turns;
 
 pub use claim::{Claim, Verdict};
-pub use driver::{Customers, Driver, Offered, Readings, Window, requests_each};
+pub use driver::{Customers, Driver, Offered, Readings, Window, relayed, requests_each};
 pub use experiment::{Experiment, reference};
 pub use folder::Folder;
 pub use options::Options;

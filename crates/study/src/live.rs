@@ -30,6 +30,8 @@ pub struct Counters {
     handshakes: [(&'static str, u64, f64); 2],
     /// CPU seconds of the site, if the gate sees them.
     site_cpu_s: Option<f64>,
+    /// CPU seconds of the gate itself.
+    gate_cpu_s: f64,
     /// Why it does not see all of them.
     note: Option<String>,
 }
@@ -102,8 +104,27 @@ impl Counters {
                 ("resumed handshake", status.resumed_handshakes.ok, work("handshake_returning")),
             ],
             site_cpu_s: site.copied().reduce(|one, other| one + other),
+            gate_cpu_s: status.used_cpu_seconds.get("gate").copied().unwrap_or(0.0),
             note: status.upstream_note,
         })
+    }
+
+    /// What was counted after `before`, which is an earlier reading of the same gate.
+    pub(crate) fn since(&self, before: &Self) -> Since {
+        let requests = |of: &Self| of.routes.iter().map(|it| it.requests).sum::<u64>();
+        let each = |at: usize| {
+            let (_, count, cpu_s) = self.handshakes[at];
+            let (_, count_before, cpu_s_before) = before.handshakes[at];
+            let count = count.saturating_sub(count_before);
+            (count > 0).then(|| (cpu_s - cpu_s_before) / count as f64)
+        };
+        let site = self.site_cpu_s.zip(before.site_cpu_s).map(|(after, before)| after - before);
+        Since {
+            requests: requests(self).saturating_sub(requests(before)),
+            cpu_s: site.map(|site| site + self.gate_cpu_s - before.gate_cpu_s),
+            full_cpu_s: each(0),
+            resumed_cpu_s: each(1),
+        }
     }
 
     /// Whether the gate has the same routes, and did not start anew after `before`.
@@ -111,6 +132,19 @@ impl Counters {
         let names = |of: &Self| of.routes.iter().map(|it| it.route.clone()).collect::<Vec<_>>();
         self.at_s > before.at_s && names(self) == names(before)
     }
+}
+
+/// What a gate counted between two readings.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Since {
+    /// Requests.
+    pub(crate) requests: u64,
+    /// CPU seconds of gate and site, if the gate sees those of the site.
+    pub(crate) cpu_s: Option<f64>,
+    /// CPU seconds of the gate for one full handshake; `None` where there was none.
+    pub(crate) full_cpu_s: Option<f64>,
+    /// The same for one that resumes.
+    pub(crate) resumed_cpu_s: Option<f64>,
 }
 
 /// What was found.

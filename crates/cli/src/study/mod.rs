@@ -1,6 +1,7 @@
 //! `tidegate study`: runs experiments end to end, lists those that ship, compares results.
 
 pub(crate) mod capacity;
+mod ciphers;
 mod compare;
 mod list;
 mod progress;
@@ -37,6 +38,9 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         Some(Command::Capacity(args)) => capacity::run(*args),
         Some(Command::List(args)) => list::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
-        None => run::run(&args.run),
+        None => match &args.run.own.target {
+            Some(target) => ciphers::run(&args.run, target),
+            None => run::run(&args.run),
+        },
     }
 }

@@ -8,6 +8,7 @@ use tidegate_experiment::{Experiment, Options, Summary};
 use tidegate_host::Cores;
 use tidegate_report::Table;
 
+use super::ciphers::OwnSite;
 use super::list::names;
 use super::progress::Progress;
 use crate::exit::{Outcome, bad_input};
@@ -19,29 +20,29 @@ use crate::stdout::print;
 pub struct RunArgs {
     /// A study that ships (`tidegate study list`), or the file of an experiment
     #[arg(value_name = "NAME|FILE", required = true)]
-    study: Option<String>,
+    pub(super) study: Option<String>,
     /// A short run of at most ten minutes for those that ship; its figures are rough
     #[arg(long)]
-    quick: bool,
+    pub(super) quick: bool,
     /// Folder of the results [default: out/study/NAME]
     #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    pub(super) out: Option<PathBuf>,
     /// Continue a study that stopped: its complete runs are kept
     #[arg(long)]
     resume: bool,
     /// Seed of the order of the runs and of the customers' choices
     #[arg(long, default_value_t = 1)]
-    seed: u64,
+    pub(super) seed: u64,
     /// Processors of service and gate [default: as many as the experiment needs, one at least
     /// is left]
     #[arg(long, value_name = "LIST")]
     server_cores: Option<Cores>,
     /// Processors of the customers [default: the next ones]
     #[arg(long, value_name = "LIST")]
-    driver_cores: Option<Cores>,
+    pub(super) driver_cores: Option<Cores>,
     /// How often every combination is measured, 1 to 100 [default: as the experiment says]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
-    rounds: Option<u32>,
+    pub(super) rounds: Option<u32>,
     /// Requests of the long series where a study counts them, as messages does, 20 to 1000000;
     /// shorter series are in proportion [default: as the experiment says]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(20..=1_000_000))]
@@ -50,6 +51,8 @@ pub struct RunArgs {
     /// built services are missing
     #[arg(long)]
     without_java: bool,
+    #[command(flatten)]
+    pub(super) own: OwnSite,
 }
 
 /// Runs the experiment, and prints its claims.

@@ -13,8 +13,9 @@ use tidegate_load::{
 };
 
 use super::host::HostReadings;
+use super::relayed::relayed;
 use super::warm_up::WarmUp;
-use super::{Driver, Readings, Window, write};
+use super::{Driver, Readings, Window, failed, write};
 use crate::experiment::Settings;
 use crate::metrics::Figures;
 use crate::record::Second;
@@ -75,7 +76,10 @@ impl Driver for Customers {
             self.warm_up(&window, started, show)?;
         }
         let mut plan = self.plan(&window, started)?;
-        let relay = self.relay(&window.planned.settings, &mut plan)?;
+        let settings = &window.planned.settings;
+        let round_trip = Duration::from_secs_f64(settings.round_trip);
+        let relay = settings.relay.then(|| relayed(&mut plan, round_trip, &self.cores));
+        let relay = relay.transpose()?;
         // That of the operator ends more than this run.
         let stop = plan.stop.clone();
         let mut measured = Measured::new(window.grant, window.folder, relay)?;
@@ -148,20 +152,6 @@ impl Customers {
         let json = serde_json::to_string(&warm_up)
             .map_err(|error| Error::Internal(format!("cannot write a warm-up: {error}")))?;
         write(&window.folder.join("warm-up.json"), &json)
-    }
-
-    /// The relay of a run that has one: the plan's customers come to it.
-    fn relay(&self, settings: &Settings, plan: &mut Plan) -> Result<Option<Relay>> {
-        if !settings.relay {
-            return Ok(None);
-        }
-        let unusable = || Error::Internal(format!("{} is no address for a relay", plan.target));
-        let (scheme, rest) = plan.target.split_once("://").ok_or_else(unusable)?;
-        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        let to = authority.parse().map_err(|_| unusable())?;
-        let relay = Relay::start(to, Duration::from_secs_f64(settings.round_trip), &self.cores)?;
-        plan.target = format!("{scheme}://{}{path}", relay.address());
-        Ok(Some(relay))
     }
 
     /// What the load generator does in a run.
@@ -327,14 +317,6 @@ impl Customers {
             }
         }
         figures
-    }
-}
-
-/// A run that failed, by whose fault.
-fn failed(error: &tidegate_load::Error) -> Error {
-    match error.exit_code() {
-        2 => Error::Operator(error.to_string()),
-        _ => Error::Process(error.to_string()),
     }
 }
 

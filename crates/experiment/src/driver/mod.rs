@@ -3,6 +3,7 @@
 mod customers;
 mod host;
 mod messages;
+mod relayed;
 mod warm_up;
 
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ pub use customers::requests_each;
 pub use customers::{Customers, Offered};
 pub(crate) use messages::METHOD;
 use messages::MessageClient;
+pub use relayed::relayed;
 
 /// A run as a driver sees it.
 #[derive(Clone, Copy)]
@@ -109,4 +111,12 @@ pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
             path.display()
         ))
     })
+}
+
+/// A run that failed, by whose fault.
+fn failed(error: &tidegate_load::Error) -> Error {
+    match error.exit_code() {
+        2 => Error::Operator(error.to_string()),
+        _ => Error::Process(error.to_string()),
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use super::processes::Processes;
+use super::processes::{Processes, cpu_s};
 use serde::Serialize;
 use tidegate_host::cgroup::{self, Membership, Mounts};
 use tidegate_host::{
@@ -174,11 +174,6 @@ fn quota(files: &Files, pids: &[u32]) -> Option<f64> {
     }
     let quotas = groups.iter().map(|group| cgroup::quota(files, &mounts, group));
     quotas.sum::<Option<f64>>().filter(|sum| *sum > 0.0)
-}
-
-/// CPU seconds of a process; 0 if it has ended.
-fn cpu_s(pid: u32) -> f64 {
-    cpu_clock::of_process(pid).map_or(0.0, |time| time.as_secs_f64())
 }
 
 /// The processors that are online.

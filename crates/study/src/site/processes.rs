@@ -80,6 +80,11 @@ impl Processes {
         processes::with_descendants(&self.files, &self.heads, std::process::id())
     }
 
+    /// Their CPU seconds so far, without those of descendants that have ended.
+    pub(crate) fn cpu_s(&self) -> f64 {
+        self.now().into_iter().map(cpu_s).sum()
+    }
+
     /// Their names and numbers, for people: `nginx (12, 13)`.
     pub(crate) fn in_words(&self) -> String {
         let name = |pid: &u32| processes::name(&self.files, *pid).unwrap_or_default();
@@ -94,6 +99,11 @@ impl Processes {
         }
         format!("{} ({numbers})", names.join(", "))
     }
+}
+
+/// CPU seconds of a process; 0 if it has ended.
+pub(super) fn cpu_s(pid: u32) -> f64 {
+    cpu_clock::of_process(pid).map_or(0.0, |time| time.as_secs_f64())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! `tidegate study` as a process.
 
 mod capacity;
+mod ciphers;
 mod faults;
 mod known_capacities;
 pub mod known_site;
