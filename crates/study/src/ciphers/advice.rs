@@ -123,6 +123,12 @@ impl Chooser<'_> {
         more.zip(whole).is_some_and(|(more, whole)| more.value <= SMALL * whole.value)
     }
 
+    /// The upper end of what a kind adds to a session as the scenario has it, as a share.
+    fn adds(&self, kind: usize) -> Option<f64> {
+        let more = self.found.difference((kind, self.own), (0, self.own))?;
+        Some(more.high / self.found.cost(0, self.own)?.value)
+    }
+
     /// Why a level is chosen that need not be the cheapest.
     fn reason(&self, factor: Factor, chosen: usize) -> Option<String> {
         let level = self.kinds[chosen].level(factor);
@@ -131,10 +137,14 @@ impl Chooser<'_> {
                 "TLS 1.3 saves a round trip for each full handshake: switch it on at the site."
                     .to_owned(),
             ),
-            Factor::Group if level.contains("MLKEM") => Some(
-                "It protects what is recorded today from a later quantum computer, and adds less than a tenth to a session."
-                    .to_owned(),
-            ),
+            Factor::Group if level.contains("MLKEM") => Some(format!(
+                "It protects what is recorded today from a later quantum computer{}.",
+                match self.adds(chosen) {
+                    _ if chosen == 0 => "",
+                    Some(most) if most <= SMALL => ", and adds less than a tenth to a session",
+                    _ => "; whether it adds less than a tenth to a session is undecided",
+                }
+            )),
             _ => None,
         }
     }
@@ -325,6 +335,7 @@ mod tests {
         let (choose, text) = of(&cheap, Factor::Group);
         assert_eq!(choose, "X25519MLKEM768");
         assert!(text.contains("recorded today"), "{text}");
+        assert!(text.contains("adds less than a tenth to a session."), "{text}");
         // Half of a session more.
         let dear = advice(&found(10.0, [1.0, 3.0, 2.5, 1.0]), Mode::Full);
         assert_eq!(of(&dear, Factor::Group).0, "x25519");

@@ -48,7 +48,7 @@ pub fn study(
         show(Event::Note(note));
     })?;
     let (kinds, not_offered) = kinds::find(plan)?;
-    show(Event::Note(kinds[0].name()));
+    show(Event::Note(format!("customers get today: {}", kinds[0].levels())));
     let offers = kinds[1..].iter().map(Kind::name).collect::<Vec<_>>();
     show(Event::Note(match offers.is_empty() {
         true => "the site offers nothing else".to_owned(),
@@ -132,7 +132,11 @@ fn measure(
     let measured = turns.map(|turn| (contenders[turn.contender], Some(turn.round)));
     let mut trials = Vec::new();
     for ((kind, mode), round) in counted.chain(measured) {
-        let trial = bench.run((kind, &kinds[kind]), mode, round)?;
+        let of = (kind, &kinds[kind]);
+        let trial = match round {
+            Some(round) => bench.run(of, mode, round),
+            None => bench.count(of, mode),
+        }?;
         left -= 1;
         show(Event::Trial(&trial, &kinds[kind], (warm_up + window) * left));
         trials.push(trial);

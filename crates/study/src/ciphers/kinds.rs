@@ -92,12 +92,14 @@ impl Kind {
         }
     }
 
-    /// What it is, in words: what it changes, or all of it.
+    /// What it changes, or `today`.
     pub fn name(&self) -> String {
-        match self.factor {
-            Some(factor) => self.level(factor),
-            None => format!("today: {}", Factor::ALL.map(|it| self.level(it)).join(", ")),
-        }
+        self.factor.map_or_else(|| "today".to_owned(), |factor| self.level(factor))
+    }
+
+    /// All of its levels.
+    pub(super) fn levels(&self) -> String {
+        Factor::ALL.map(|it| self.level(it)).join(", ")
     }
 }
 
@@ -237,6 +239,6 @@ pub(super) mod tests {
             let changed = same.iter().filter(|it| !**it).count();
             assert!(changed == 1 || *factor == Factor::Protocol, "{factor:?}: {offer:?}");
         }
-        assert_eq!(today.name(), "today: TLS 1.3, AES-128-GCM, ECDSA P-256, x25519");
+        assert_eq!(today.levels(), "TLS 1.3, AES-128-GCM, ECDSA P-256, x25519");
     }
 }

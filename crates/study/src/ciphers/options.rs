@@ -35,6 +35,8 @@ pub(super) struct Design {
 
 /// Least rounds that give an interval.
 const FEWEST: u32 = 2;
+/// The load generator tells how far it is four times a second.
+const LOOK: Duration = Duration::from_millis(300);
 /// Sessions that one customer should complete in a run.
 const SESSIONS: f64 = 4.0;
 
@@ -46,7 +48,7 @@ impl Options {
             false => (7, Duration::from_millis(2500)),
         };
         let window = self.window.unwrap_or_else(|| least.max(session.mul_f64(SESSIONS)));
-        let warm_up = session.max(window / 5);
+        let warm_up = session.max(window / 5).max(LOOK);
         Design { rounds: self.rounds.unwrap_or(rounds).max(FEWEST), warm_up, window }
     }
 }

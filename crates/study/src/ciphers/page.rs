@@ -42,6 +42,7 @@ fn setting(report: &Report) -> Markup {
     html! {
         dt { "Runs" } dd { (format!("{} runs. Each kind of connection was used in each way once in every round, in random order; differences are those within rounds, with 95 % intervals. Nobody thinks.", report.trials.len())) }
         dt { "Bytes and round trips" } dd { "counted by a relay, with one customer at a time" }
+        dt { "Customers get today" } dd { (report.kinds[0].levels()) }
         dt { "This scenario's customers come" } dd { (report.own_mode.clause()) }
         @if !lacking.is_empty() { dt { "Not offered by the site" } dd { (lacking.join(", ")) } }
         dt { "The site's processes" } dd { @match &report.processes { Some(it) => (it), None => "not seen: the site was measured from outside" } }

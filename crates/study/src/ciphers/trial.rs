@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tidegate_experiment::{Folder, relayed};
 use tidegate_host::Cores;
-use tidegate_lab::{Error, Passed, Relay, Result};
+use tidegate_lab::{Error, Passed, Result};
 use tidegate_load::{Arrivals, Plan, RunStage, Snapshot, Summary};
 
 use super::Kind;
@@ -19,6 +19,10 @@ use crate::site::processes::Processes;
 pub(super) const RUNS: &str = "operations";
 /// Customers at a time; one where bytes and round trips are counted.
 const CUSTOMERS: u32 = 4;
+/// Sessions whose bytes and round trips are counted, after as many others.
+const SESSIONS: u64 = 3;
+/// Longest time of their runs.
+const LONGEST: Duration = Duration::from_secs(120);
 /// Factor on think times.
 const HASTE: f64 = 0.002;
 /// Largest share of failed requests of a run that counts.
@@ -79,19 +83,17 @@ pub(super) struct Bench<'a> {
     pub(super) number: usize,
 }
 
-/// What is counted at one moment of the measured time.
+/// What is counted at one moment, from the start of the run.
 #[derive(Clone, Copy, Debug, Default)]
 struct Look {
     requests: u64,
     full: u64,
     resumed: u64,
     cpu_s: Option<f64>,
-    passed: Option<Passed>,
 }
 
 impl Bench<'_> {
-    /// Runs one kind of connection in one way. Without a round bytes and round trips are counted,
-    /// of one customer at a time.
+    /// Runs one kind of connection in one way in a round.
     ///
     /// # Errors
     /// The run fails or is interrupted, or its result cannot be written.
@@ -99,28 +101,77 @@ impl Bench<'_> {
         &mut self,
         (index, kind): (usize, &Kind),
         mode: Mode,
-        round: Option<u32>,
+        round: u32,
     ) -> Result<Trial> {
+        let mut plan = self.plan_for(kind, mode);
+        plan.seed = plan.seed.wrapping_add(round.into());
+        (plan.warm_up, plan.measure) = (self.design.warm_up, self.design.window);
+        plan.arrivals = Some(Arrivals::closed(CUSTOMERS));
+        let gate = self.gate()?;
+        let mut looks: Option<(Look, Look)> = None;
+        let summary = self.kept(plan, &mut |snapshot| {
+            let now = self.look(snapshot);
+            looks = match looks {
+                Some((first, _)) if snapshot.stage != RunStage::WarmUp => Some((first, now)),
+                _ => Some((now, now)),
+            };
+        })?;
         self.number += 1;
+        let of = Trial { kind: index, mode: Some(mode), round: Some(round), ..Trial::default() };
+        let trial = self.of(of, &summary, looks);
+        Ok(match gate.zip(self.gate()?) {
+            Some((before, after)) => self.with_gate(trial, &after.since(&before)),
+            None => trial,
+        })
+    }
+
+    /// Counts bytes and round trips of one customer at a time: what some sessions have more than
+    /// half of them, so that what each run has besides does not count.
+    ///
+    /// # Errors
+    /// As [`Bench::run`].
+    pub(super) fn count(&mut self, (index, kind): (usize, &Kind), mode: Mode) -> Result<Trial> {
+        let [few, many] = [SESSIONS, 2 * SESSIONS].map(|sessions| {
+            let mut plan = self.plan_for(kind, mode);
+            (plan.warm_up, plan.measure) = (Duration::ZERO, LONGEST);
+            plan.arrivals = Some(Arrivals::closed(1));
+            plan.max_sessions = Some(sessions);
+            let cores = Cores::of_this_process()
+                .map_err(|error| Error::Machine(format!("cannot read the processors: {error}")))?;
+            let relay = relayed(&mut plan, Duration::ZERO, &cores)?;
+            let summary = self.kept(plan, &mut |_| ())?;
+            self.number += 1;
+            Ok::<_, Error>((relay.passed(), summary))
+        });
+        let ((less, few), (more, many)) = (few?, many?);
+        let requests = many.totals.requests_ok.saturating_sub(few.totals.requests_ok);
+        let each = |part: fn(&Passed) -> u64| {
+            let amount = part(&more).saturating_sub(part(&less)) as f64;
+            (requests > 0).then(|| amount * self.requests_each / requests as f64)
+        };
+        Ok(Trial {
+            number: self.number,
+            kind: index,
+            mode: Some(mode),
+            requests,
+            requests_failed: many.totals.requests_failed,
+            bytes: each(|it| it.sent + it.received),
+            round_trips: each(|it| it.round_trips),
+            ..Trial::default()
+        })
+    }
+
+    fn plan_for(&self, kind: &Kind, mode: Mode) -> Plan {
         let mut plan = self.plan.clone();
         kind.put(&mut plan);
         mode.put(&mut plan);
-        plan.seed = plan.seed.wrapping_add(u64::from(round.unwrap_or(0)));
         (plan.time_scale, plan.patience_scale) = (HASTE, 1.0 / HASTE);
-        (plan.warm_up, plan.measure) = (self.design.warm_up, self.design.window);
-        plan.arrivals = Some(Arrivals::closed(if round.is_some() { CUSTOMERS } else { 1 }));
-        let cores = Cores::of_this_process()
-            .map_err(|error| Error::Machine(format!("cannot read the processors: {error}")))?;
-        let relay = round.is_none().then(|| relayed(&mut plan, Duration::ZERO, &cores));
-        let relay = relay.transpose()?;
-        let gate = self.gate()?;
-        let mut looks: Option<(Look, Look)> = None;
-        let summary = tidegate_load::run(plan, &mut |snapshot| {
-            if snapshot.stage == RunStage::Measure {
-                let now = self.look(snapshot, relay.as_ref());
-                looks = Some((looks.map_or(now, |(first, _)| first), now));
-            }
-        });
+        plan
+    }
+
+    /// Runs a plan, and keeps its result.
+    fn kept(&self, plan: Plan, observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary> {
+        let summary = tidegate_load::run(plan, &mut |snapshot| observer(snapshot));
         let summary = summary.map_err(of_load)?;
         if self.plan.stop.is_stopped() {
             return Err(Error::Process(
@@ -129,37 +180,30 @@ impl Bench<'_> {
         }
         let text =
             serde_json::to_vec(&summary).map_err(|error| Error::Internal(error.to_string()))?;
-        self.folder.write(&format!("{RUNS}/{:03}.json", self.number), &text)?;
-        let trial = Trial { kind: index, mode: Some(mode), round, ..self.of(&summary, looks) };
-        Ok(match gate.zip(self.gate()?) {
-            Some((before, after)) => self.with_gate(trial, &after.since(&before)),
-            None => trial,
-        })
+        self.folder.write(&format!("{RUNS}/{:03}.json", self.number + 1), &text)?;
+        Ok(summary)
     }
 
     fn gate(&self) -> Result<Option<Counters>> {
         self.gate_admin.map(Counters::read).transpose().map_err(Error::Process)
     }
 
-    fn look(&self, snapshot: &Snapshot, relay: Option<&Relay>) -> Look {
+    fn look(&self, snapshot: &Snapshot) -> Look {
+        let (before, since) = (&snapshot.before, &snapshot.totals);
         Look {
-            requests: snapshot.totals.requests_ok,
-            full: snapshot.totals.full_ok,
-            resumed: snapshot.totals.resumed_ok,
+            requests: before.requests_ok + since.requests_ok,
+            full: before.full_ok + since.full_ok,
+            resumed: before.resumed_ok + since.resumed_ok,
             cpu_s: self.site.map(Processes::cpu_s),
-            passed: relay.map(Relay::passed),
         }
     }
 
-    /// The figures between two looks, so that they are of the same time.
-    fn of(&self, summary: &Summary, looks: Option<(Look, Look)>) -> Trial {
+    /// The figures between two looks, the last of the warm-up and the last of all, so that they are of
+    /// the same time.
+    fn of(&self, of: Trial, summary: &Summary, looks: Option<(Look, Look)>) -> Trial {
         let (first, last) = looks.unwrap_or_default();
         let requests = last.requests.saturating_sub(first.requests);
         let each = |amount: f64| amount * self.requests_each / requests.max(1) as f64;
-        let passed = first.passed.zip(last.passed);
-        let of = |part: fn(&Passed) -> u64| {
-            passed.map(|(first, last)| each((part(&last) - part(&first)) as f64))
-        };
         Trial {
             number: self.number,
             requests,
@@ -168,10 +212,8 @@ impl Bench<'_> {
             resumed: each((last.resumed - first.resumed) as f64),
             response_ms: summary.response.mean_ms * self.requests_each,
             cpu_ms: first.cpu_s.zip(last.cpu_s).map(|(first, last)| each(1e3 * (last - first))),
-            bytes: of(|it| it.sent + it.received),
-            round_trips: of(|it| it.round_trips),
             driver_saturated_because: summary.driver.saturated_because.clone(),
-            ..Trial::default()
+            ..of
         }
     }
 

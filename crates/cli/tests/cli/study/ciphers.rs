@@ -70,7 +70,8 @@ fn what_a_site_offers_is_measured_and_a_choice_is_told_with_its_costs() {
             .find(|it| it["mode"] == mode && it["kind"].as_str().unwrap().starts_with(kind));
         row.unwrap_or_else(|| panic!("{kind} {mode} in {text}"))[field].as_f64().unwrap()
     };
-    let today = "today: TLS 1.3, AES-128-GCM, ECDSA P-256, x25519";
+    assert!(words.contains("today: TLS 1.3, AES-128-GCM, ECDSA P-256, x25519"), "{text}");
+    let today = "today";
     let near = |a: f64, b: f64| (a - b).abs() < 0.3;
     assert!(near(of(today, "full", "full"), 4.0) && near(of(today, "kept", "full"), 1.0), "{text}");
     assert!(near(of(today, "resumed", "resumed"), 3.0), "{text}");
