@@ -24,7 +24,7 @@ pub struct Args {
     /// The service behind the gate, http or https
     #[arg(long, value_name = "URL")]
     upstream: Option<String>,
-    /// Address that customers connect to [default: 0.0.0.0:8443]
+    /// Address that customers connect to; several with commas [default: 0.0.0.0:8443]
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
     /// Address for plain HTTP as well [default: off]
@@ -168,7 +168,9 @@ fn classify(error: tidegate_gate::Error) -> anyhow::Error {
 
 /// Announces addresses and readiness on standard output, for scripts.
 fn announce(gate: &Gate) {
-    println!("gate: https://{}", gate.address());
+    for address in gate.addresses() {
+        println!("gate: https://{address}");
+    }
     if let Some(clear) = gate.clear_address() {
         println!("clear: http://{clear}");
     }

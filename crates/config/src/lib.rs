@@ -38,8 +38,8 @@ pub use reader::{Flag, Reader};
 pub use reference::{check_page, write_keys};
 pub use rule::{Field, Rule, text_of};
 pub use rules::{
-    Address, Boolean, Bytes, Choice, FilePath, List, Number, OrOff, OrTable, Other, Pair,
-    PlainOrTable, Subtable, Text, Time, Whole, Word, Words,
+    Address, Boolean, Bytes, Choice, FilePath, List, Number, OneOrMore, OrOff, OrTable, Other,
+    Pair, PlainOrTable, Subtable, Text, Time, Whole, Word, Words,
 };
 pub use suggest::did_you_mean;
 pub use tree::{Section, Value};

@@ -38,6 +38,26 @@ pub trait Field<Read>: Sized {
     }
 }
 
+impl<R: Rule> Rule for &R {
+    type Read<'r> = R::Read<'r>;
+
+    fn read<'r>(&self, value: &Value<'r>) -> Result<Self::Read<'r>, Problem> {
+        (**self).read(value)
+    }
+
+    fn kind(&self) -> String {
+        (**self).kind()
+    }
+
+    fn range(&self) -> String {
+        (**self).range()
+    }
+
+    fn toml(&self, bare: &str) -> String {
+        (**self).toml(bare)
+    }
+}
+
 impl<T> Field<T> for T {
     fn of(read: T) -> Option<Self> {
         Some(read)

@@ -5,8 +5,8 @@ use crate::config::{Config, Listen, Mistakes};
 use crate::control_loop::ControlLoop;
 use crate::error::Error;
 use crate::generation::Generation;
-use crate::listen::core::{self, Listeners, Parts};
-use crate::listen::listener;
+use crate::listen::core::{self, Parts};
+use crate::listen::{listener, sockets};
 use crate::redirect::Redirect;
 use crate::reload::Reloader;
 use crate::shared::{Addresses, Shared};
@@ -17,7 +17,7 @@ use crate::telemetry::counters::Totals;
 use crate::telemetry::snapshot::Snapshot;
 use crate::upkeep::{self, TicketKeys};
 use crate::upstream::reachability;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -66,13 +66,13 @@ impl Gate {
         generation.warn_if_self_signed();
         let system = |what| move |source| Error::System { what, source };
         let processors = config.listen.cores.resolve().map_err(system("reading the affinity"))?;
-        let (listeners, addresses) = listen(&config.listen, processors.len())?;
-        let redirect = redirect(&config.listen, addresses.tls)?;
+        let (listeners, addresses) = sockets::open(&config.listen, processors.len())?;
+        let redirect = redirect(&config.listen, addresses.tls[0])?;
         let redirect_address = redirect.as_ref().map(|(_, address)| *address);
         let admin = config.admin.address.map(Admin::bind).transpose()?;
         let admin_address = admin.as_ref().map(Admin::address);
         let sessions = Sessions::new(Rules::of(&config.admission));
-        let tracing = trace(&config, addresses)?;
+        let tracing = trace(&config, &addresses)?;
         let mut shared = Shared::new(config, addresses, processors.clone());
         shared.tracing = tracing.as_ref().map(Tracing::handle);
         let shared = Arc::new(shared);
@@ -147,9 +147,14 @@ impl Gate {
         Ok(gate)
     }
 
-    /// Where customers connect, as bound.
+    /// Where customers connect, as bound; the first, if there are several.
     pub fn address(&self) -> SocketAddr {
-        self.shared.addresses.tls
+        self.shared.address()
+    }
+
+    /// Where customers connect, as bound; one at least.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.shared.addresses.tls
     }
 
     /// Where customers connect by plain HTTP, as bound; `None` if that is off.
@@ -274,7 +279,7 @@ impl std::fmt::Debug for Gate {
 }
 
 /// Begins to trace, if the configuration says so.
-fn trace(config: &Config, addresses: Addresses) -> Result<Option<Tracing>, Error> {
+fn trace(config: &Config, addresses: &Addresses) -> Result<Option<Tracing>, Error> {
     let trace = &config.trace;
     let Some(file) = &trace.file else { return Ok(None) };
     let options = tidegate_trace::Options {
@@ -285,36 +290,17 @@ fn trace(config: &Config, addresses: Addresses) -> Result<Option<Tracing>, Error
         ..tidegate_trace::Options::new(tidegate_trace::Role::Gate, file)
     };
     let tracing = Tracing::start(&options, |why| tracing::error!("trace.file: {why}"))?;
-    let ports = [Some(addresses.tls), addresses.clear].into_iter().flatten();
-    tracing.handle().watch_ports(ports.map(|address| address.port()));
+    tracing.handle().watch_ports(addresses.all().map(|address| address.port()));
     Ok(Some(tracing))
-}
-
-/// Opens the listening sockets of every core.
-fn listen(config: &Listen, cores: usize) -> Result<(Vec<Listeners>, Addresses), Error> {
-    let open = |address| {
-        let listeners = listener::listen(address, cores, config.backlog)?;
-        local_address(&listeners, address).map(|bound| (listeners, bound))
-    };
-    let (tls, address) = open(config.address)?;
-    let (clear, clear_address) = config.clear.map(open).transpose()?.unzip();
-    let mut clear = clear.into_iter().flatten();
-    let listeners = tls.into_iter().map(|tls| Listeners { tls, clear: clear.next() });
-    Ok((listeners.collect(), Addresses { tls: address, clear: clear_address }))
 }
 
 /// Opens the listening socket that leads to https, if it is configured.
 fn redirect(config: &Listen, tls: SocketAddr) -> Result<Option<(Redirect, SocketAddr)>, Error> {
     let Some(address) = config.redirect else { return Ok(None) };
-    let mut listeners = listener::listen(address, 1, config.backlog)?;
-    let bound = local_address(&listeners, address)?;
+    let mut listeners = listener::listen(address, 1, config.backlog, false)?;
+    let bound = sockets::local_address(&listeners, address)?;
     let redirect = listeners.pop().map(|listener| Redirect::new(listener, tls.port(), config));
     Ok(redirect.map(|redirect| (redirect, bound)))
-}
-
-fn local_address(listeners: &[TcpListener], configured: SocketAddr) -> Result<SocketAddr, Error> {
-    let Some(listener) = listeners.first() else { return Ok(configured) };
-    listener.local_addr().map_err(|source| Error::Listen { address: configured, source })
 }
 
 /// Starts a thread that is pinned to a processor before it works.

@@ -4,7 +4,7 @@ use crate::admission::sessions::{Rules, Sessions};
 use crate::config::{Config, Mistakes};
 use crate::error::Error;
 use crate::generation::Generation;
-use crate::shared::{Addresses, Shared};
+use crate::shared::Shared;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
@@ -68,9 +68,7 @@ impl Reloader {
     fn put_in_force(&self, mut config: Config) -> Result<(), Error> {
         let running = self.current.borrow().clone();
         let kept = config.keep_what_needs_a_restart(&running.config);
-        let Addresses { tls, clear } = self.shared.addresses;
-        let mut own = [Some(tls), clear].into_iter().flatten();
-        if let Some(url) = own.find_map(|own| config.upstream_at(own)) {
+        if let Some(url) = self.shared.addresses.all().find_map(|own| config.upstream_at(own)) {
             return Err(Error::ProxiesToItself { upstream: url.to_string() });
         }
         let next = Arc::new(running.renewed(config)?);

@@ -57,12 +57,19 @@ pub struct InFlight {
 }
 
 /// Where customers connect, as bound.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Addresses {
-    /// Over TLS.
-    pub tls: SocketAddr,
+    /// Over TLS; one at least.
+    pub tls: Vec<SocketAddr>,
     /// By plain HTTP; none if that is off.
     pub clear: Option<SocketAddr>,
+}
+
+impl Addresses {
+    /// Every one, those over TLS first.
+    pub fn all(&self) -> impl Iterator<Item = SocketAddr> {
+        self.tls.iter().copied().chain(self.clear)
+    }
 }
 
 impl Shared {
@@ -88,6 +95,11 @@ impl Shared {
             started: Instant::now(),
             draining: AtomicBool::new(false),
         }
+    }
+
+    /// Where customers connect over TLS; the first, if there are several.
+    pub fn address(&self) -> SocketAddr {
+        self.addresses.tls.first().copied().unwrap_or(([0, 0, 0, 0], 0).into())
     }
 
     /// The configuration in force now. A connection keeps the one that it began with: see

@@ -25,7 +25,8 @@ pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>)
     Snapshot {
         version: env!("CARGO_PKG_VERSION"),
         uptime_s: now.as_secs_f64(),
-        address: shared.addresses.tls.to_string(),
+        addresses: shared.addresses.tls.iter().map(ToString::to_string).collect(),
+        address: shared.address().to_string(),
         clear_address: text(shared.addresses.clear),
         admin_address: text(admin),
         upstream: config.upstream.url.to_string(),

@@ -52,6 +52,37 @@ impl<R: Rule> Rule for List<R> {
     }
 }
 
+/// A value of the other rule, or a list of such values, at least one.
+#[derive(Clone, Copy, Debug)]
+pub struct OneOrMore<R>(pub R);
+
+impl<R: Rule> Rule for OneOrMore<R> {
+    type Read<'r> = Vec<R::Read<'r>>;
+
+    fn read<'r>(&self, value: &Value<'r>) -> Result<Self::Read<'r>, Problem> {
+        match value.items() {
+            Some(items) if items.is_empty() => {
+                let rule = "must not be an empty list";
+                Err(Problem::new(rule, "name one at least, or leave the key out"))
+            }
+            Some(items) if items.len() > 1 || value.is_list() => List(&self.0).read(value),
+            _ => self.0.read(value).map(|one| vec![one]),
+        }
+    }
+
+    fn kind(&self) -> String {
+        format!("{} or list of them", self.0.kind())
+    }
+
+    fn range(&self) -> String {
+        self.0.range()
+    }
+
+    fn toml(&self, bare: &str) -> String {
+        self.0.toml(bare)
+    }
+}
+
 /// A value of the other rule, or a table that says more.
 #[derive(Clone, Copy, Debug)]
 pub struct OrTable<R>(pub R);

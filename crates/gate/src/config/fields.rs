@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tidegate_config::Preset::{Is, Required, Unset};
 use tidegate_config::{
-    Address, Boolean, Bytes, Choice, FilePath, Number, OrOff, Time, Whole, keys,
+    Address, Boolean, Bytes, Choice, FilePath, Number, OneOrMore, OrOff, Time, Whole, keys,
 };
 use tidegate_control::{CertificateKey, KeyExchange, PolicyKind};
 
@@ -33,8 +33,11 @@ const GROUPS: Preference<KeyExchange> =
 keys! {
     /// The listeners for customers.
     pub struct Listen = "listen" {
-        /// Address and port that customers connect to.
-        address: SocketAddr = Is("0.0.0.0:8443"), Address,
+        /// Address and port that customers connect to, or a list of them:
+        /// `["203.0.113.7:443", "[2001:db8::7]:443"]`. All have the same certificates, admission
+        /// and limits. `[::]:443` takes IPv4 too, unless the system (`net.ipv6.bindv6only`) has
+        /// it otherwise or an IPv4 address with that port is in the list.
+        address: Vec<SocketAddr> = Is("0.0.0.0:8443"), OneOrMore(Address),
             because "8443 needs no privilege; use 443 in production";
         /// Address and port for plain HTTP, or `off`: for a private network, or behind a TLS
         /// terminator that you trust. Plain HTTP carries no tickets: a cookie tells to which

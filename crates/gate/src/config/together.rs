@@ -104,13 +104,15 @@ pub(super) fn check(config: &Config, root: &Section<'_>) {
         upstream.insecure && upstream.ca.is_some(),
         Problem::new("has no effect together with upstream.ca", "leave one of them out"),
     );
-    let own = [Some((listen.address, "")), listen.clear.map(|clear| (clear, " for plain HTTP"))];
+    let own = listen.address.iter().map(|address| (*address, ADDRESS, ""));
+    let clear = listen.clear.map(|clear| (clear, CLEAR, " for plain HTTP"));
+    let own: Vec<_> = own.chain(clear).collect();
     let urls = [("upstream.url".to_owned(), &upstream.url)];
     for (key, url) in urls.into_iter().chain(config.routed_urls()) {
-        for ((own, what), listener) in own.into_iter().flatten().zip([ADDRESS, CLEAR]) {
+        for (own, listener, what) in &own {
             rule(
                 &[&key, listener],
-                is_own(url, own),
+                is_own(url, *own),
                 Problem::new(
                     format!("is the gate's own address{what}, {own}"),
                     "name the service's port, or set another for the gate",
@@ -118,15 +120,28 @@ pub(super) fn check(config: &Config, root: &Section<'_>) {
             );
         }
     }
+    for (place, address) in listen.address.iter().enumerate() {
+        // The listener of an IPv6 address leaves IPv4 to one of the list.
+        let before = listen.address[..place]
+            .iter()
+            .find(|before| before.is_ipv4() == address.is_ipv4() && collide(**before, *address));
+        if let Some(before) = before {
+            let rule_text = format!("has {before} and {address}, of which one takes all");
+            rule(&[ADDRESS], true, Problem::new(rule_text, "leave one of them out"));
+        }
+    }
+    let taken = |by: SocketAddr| listen.address.iter().find(|address| collide(by, **address));
     if let Some(clear) = listen.clear {
-        rule(
-            &["listen.clear", "listen.address"],
-            collide(clear, listen.address),
-            Problem::new(
-                format!("must differ from listen.address, {}", listen.address),
-                "choose another port",
-            ),
-        );
+        if let Some(address) = taken(clear) {
+            rule(
+                &["listen.clear", "listen.address"],
+                true,
+                Problem::new(
+                    format!("must differ from listen.address, {address}"),
+                    "choose another port",
+                ),
+            );
+        }
         if let Some(admin) = admin.address {
             rule(
                 &["listen.clear", "admin.address"],
@@ -139,14 +154,16 @@ pub(super) fn check(config: &Config, root: &Section<'_>) {
         }
     }
     redirect(config, &rule);
-    rule(
-        &["admin.address", "listen.address"],
-        admin.address.is_some_and(|admin| collide(admin, listen.address)),
-        Problem::new(
-            format!("must differ from listen.address, {}", listen.address),
-            "choose another port",
-        ),
-    );
+    if let Some(address) = admin.address.and_then(taken) {
+        rule(
+            &["admin.address", "listen.address"],
+            true,
+            Problem::new(
+                format!("must differ from listen.address, {address}"),
+                "choose another port",
+            ),
+        );
+    }
 
     if let (Cores::List(list), Ok(own)) = (&listen.cores, tidegate_host::Cores::of_this_process())
         && let Some(core) = list.iter().find(|core| !own.list().contains(core))
@@ -164,12 +181,9 @@ fn redirect(config: &Config, rule: &dyn Fn(&[&str], bool, Problem)) {
     const WEBROOT: &str = "listen.acme_webroot";
     const UPSTREAM: &str = "listen.acme_upstream";
     let listen = &config.listen;
-    let others = [
-        (ADDRESS, Some(listen.address)),
-        (CLEAR, listen.clear),
-        ("admin.address", config.admin.address),
-    ];
-    for (key, other) in others {
+    let others = [(CLEAR, listen.clear), ("admin.address", config.admin.address)];
+    let own = listen.address.iter().map(|address| (ADDRESS, Some(*address)));
+    for (key, other) in own.chain(others) {
         let (Some(other), Some(own)) = (other, listen.redirect) else { continue };
         let problem =
             Problem::new(format!("must differ from {key}, {other}"), "choose another port");

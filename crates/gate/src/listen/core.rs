@@ -22,13 +22,8 @@ use tokio::task::spawn_local;
 /// How often a core brings its CPU counters up to date.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// The listening sockets of one core.
-pub struct Listeners {
-    /// For customers over TLS.
-    pub tls: TcpListener,
-    /// For customers over plain HTTP.
-    pub clear: Option<TcpListener>,
-}
+/// The listening sockets of one core, and the protocol of each.
+pub type Listeners = Vec<(TcpListener, Scheme)>;
 
 /// The deadline by which a core must have drained, once it is to drain.
 pub type Drain = watch::Receiver<Option<Instant>>;
@@ -76,9 +71,7 @@ async fn run_until_drained(parts: Parts, index: usize, listeners: Listeners) -> 
     let acceptor = Acceptor::new(pipeline, context.counters.clone());
 
     let mut accepting = Vec::new();
-    let listen = [(Some(listeners.tls), Scheme::Https), (listeners.clear, Scheme::Http)];
-    for (listener, scheme) in listen {
-        let Some(listener) = listener else { continue };
+    for (listener, scheme) in listeners {
         let accept = acceptor.clone().accept_on(listener, scheme)?;
         accepting.push(spawn_local(supervisor.clone().watch(Component::AcceptLoop, accept)));
     }

@@ -14,18 +14,24 @@ use tidegate_trace::{Line, Phase};
 /// the gate nothing.
 const DEFER_ACCEPT_S: libc::c_int = 1;
 
-/// Opens one listening socket per core on one port; port 0 chooses a free one.
+/// Opens one listening socket per core on one port; port 0 chooses a free one. Those of an
+/// IPv6 address take no IPv4 if `only_v6`, and else what the system has them take.
 ///
 /// # Errors
 /// The address cannot be listened on.
-pub fn listen(address: SocketAddr, cores: usize, backlog: u32) -> Result<Vec<TcpListener>, Error> {
+pub fn listen(
+    address: SocketAddr,
+    cores: usize,
+    backlog: u32,
+    only_v6: bool,
+) -> Result<Vec<TcpListener>, Error> {
     let mut address = address;
     if address.port() != 0 {
-        probe(address).map_err(|source| Error::Listen { address, source })?;
+        probe(address, only_v6).map_err(|source| Error::Listen { address, source })?;
     }
     let mut listeners = Vec::with_capacity(cores);
     for _ in 0..cores {
-        let opened = open(address, backlog);
+        let opened = open(address, backlog, only_v6);
         let listener = opened.map_err(|source| Error::Listen { address, source })?;
         if address.port() == 0 {
             let bound = listener.local_addr();
@@ -39,19 +45,22 @@ pub fn listen(address: SocketAddr, cores: usize, backlog: u32) -> Result<Vec<Tcp
 /// Fails if a process listens there already. The kernel lets all processes of a user
 /// share a port with `SO_REUSEPORT`, as the cores of a gate do; but two gates on one
 /// port are a mistake, which this reports.
-fn probe(address: SocketAddr) -> io::Result<()> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-    socket.set_reuse_address(true)?;
-    socket.bind(&address.into())
+fn probe(address: SocketAddr, only_v6: bool) -> io::Result<()> {
+    unbound(address, only_v6)?.bind(&address.into())
 }
 
-fn open(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
+fn unbound(address: SocketAddr, only_v6: bool) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
-    socket.set_reuse_port(true)?;
-    if address.is_ipv6() {
-        let _ = socket.set_only_v6(false);
+    if only_v6 {
+        socket.set_only_v6(true)?;
     }
+    Ok(socket)
+}
+
+fn open(address: SocketAddr, backlog: u32, only_v6: bool) -> io::Result<TcpListener> {
+    let socket = unbound(address, only_v6)?;
+    socket.set_reuse_port(true)?;
     // Accepted sockets inherit this.
     socket.set_tcp_nodelay(true)?;
     socket.set_nonblocking(true)?;

@@ -7,6 +7,7 @@ mod first_flight;
 pub mod listener;
 mod pipeline;
 mod proxy_header;
+pub mod sockets;
 pub mod spare;
 mod task;
 #[cfg(test)]

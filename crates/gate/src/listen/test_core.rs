@@ -31,7 +31,8 @@ impl TestCore {
         let hour = Duration::from_secs(3600);
         let keyring = Arc::new(Keyring::new(hour, hour, 0).unwrap());
         let generation = Generation::new(config.clone(), keyring).unwrap();
-        let addresses = Addresses { tls: SocketAddr::from((Ipv4Addr::LOCALHOST, 9)), clear: None };
+        let addresses =
+            Addresses { tls: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 9))], clear: None };
         let sessions = Sessions::new(Rules::of(&config.admission));
         let context = CoreContext::new(Arc::new(Shared::new(config, addresses, vec![0])), 0);
         let pipeline = Pipeline::new(&context, &generation, sessions);

@@ -82,8 +82,10 @@ pub struct Snapshot {
     pub version: &'static str,
     /// Seconds since the gate started.
     pub uptime_s: f64,
-    /// Where customers connect: as bound, so never port 0.
+    /// Where customers connect: as bound, so never port 0; the first, if there are several.
     pub address: String,
+    /// All addresses where customers connect over TLS.
+    pub addresses: Vec<String>,
     /// Where customers connect by plain HTTP, as bound; empty when that is off.
     pub clear_address: String,
     /// Where this is served; empty when it is off.

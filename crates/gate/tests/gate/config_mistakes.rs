@@ -121,6 +121,34 @@ fn keys_that_contradict_each_other_are_found() {
 }
 
 #[test]
+fn of_several_addresses_each_wrong_one_is_a_mistake() {
+    assert_only_mistake(
+        "[listen]\naddress = [\"0.0.0.0:443\", \"443\"]",
+        "gate.toml:4: listen.address[1] = \"443\": must be an IP address and a port; \
+         \"0.0.0.0:443\" is that port on all addresses",
+    );
+    assert_only_mistake(
+        "[listen]\naddress = []",
+        "gate.toml:4: listen.address = []: must not be an empty list; name one at least, or \
+         leave the key out",
+    );
+    assert_only_mistake(
+        "[listen]\naddress = [\"0.0.0.0:443\", \"127.0.0.1:443\"]",
+        "gate.toml:4: listen.address = [\"0.0.0.0:443\", \"127.0.0.1:443\"]: has 0.0.0.0:443 and \
+         127.0.0.1:443, of which one takes all; leave one of them out",
+    );
+    assert_only_mistake(
+        "[listen]\naddress = [\"127.0.0.1:8443\", \"[::1]:9443\"]\nclear = \"[::]:9443\"\n\
+         [admin]\naddress = \"off\"",
+        "gate.toml:5: listen.clear = \"[::]:9443\": must differ from listen.address, \
+         [::1]:9443; choose another port",
+    );
+    let both = "[listen]\naddress = [\"0.0.0.0:443\", \"[::]:443\"]";
+    let config = Config::from_toml(&format!("{UPSTREAM}{both}"), "gate.toml").unwrap();
+    assert_eq!(config.listen.address.len(), 2);
+}
+
+#[test]
 fn an_address_for_plain_http_that_is_in_use_is_found() {
     assert_only_mistake(
         "[listen]\nclear = \"127.0.0.1:8443\"",
@@ -233,7 +261,7 @@ fn flags_override_the_file_and_suffice_alone() {
     let config = Config::from_file_and_flags(&path, &flags).unwrap();
     assert_eq!(config.admission.policy, Policy::Static);
     assert_eq!(config.admission.rate, Some(12.5));
-    assert_eq!(config.listen.address.to_string(), "127.0.0.1:0");
+    assert_eq!(config.listen.address, ["127.0.0.1:0".parse().unwrap()]);
     assert_eq!(config.listen.clear, Some(([127, 0, 0, 1], 80).into()));
     assert_eq!(config.upstream.url.port, 8080);
     assert_eq!(config.tls.self_signed, [CertificateKey::Rsa2048]);

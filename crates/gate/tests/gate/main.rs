@@ -17,6 +17,7 @@ mod hello;
 mod http2;
 mod http2_floods;
 mod http2_peers;
+mod listeners;
 mod manners;
 mod plain_http;
 mod prefixes;

@@ -235,7 +235,16 @@ pub fn connect(gate: &Gate, config: &Arc<ClientConfig>) -> Connection {
 
 /// The same for another server name.
 pub fn connect_as(gate: &Gate, config: &Arc<ClientConfig>, name: &'static str) -> Connection {
-    let socket = TcpStream::connect(gate.address()).unwrap();
+    connect_to(gate.address(), config, name)
+}
+
+/// The same at an address.
+pub fn connect_to(
+    address: SocketAddr,
+    config: &Arc<ClientConfig>,
+    name: &'static str,
+) -> Connection {
+    let socket = TcpStream::connect(address).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     socket.set_write_timeout(Some(PATIENCE)).unwrap();
     let name = ServerName::try_from(name).unwrap();
