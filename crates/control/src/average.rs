@@ -1,8 +1,10 @@
 //! An average that forgets by amount of evidence, not by time.
 
+use serde::{Deserialize, Serialize};
+
 /// Sum over weight, of about the last `window` units of weight. An idle hour
 /// changes nothing; a busy second replaces what was known.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Average {
     sum: f64,
     weight: f64,

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Time;
 use crate::bucket::Bucket;
 use crate::codel::CoDel;
@@ -15,7 +17,7 @@ use crate::reading::Reading;
 use crate::resource::{ByResource, Resource};
 use crate::status::Status;
 use crate::sustainable::{self, Sustainable};
-use crate::tide::{Refused, Tide, Tuning};
+use crate::tide::{self, Refused, Tide, Tuning};
 
 /// What the operator decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -26,6 +28,15 @@ pub struct Settings {
     pub priors: Priors,
     /// The constants of [`PolicyKind::Tide`].
     pub tuning: Tuning,
+}
+
+/// What a controller has learned: the costs of work and, by the policy
+/// [`Tide`](PolicyKind::Tide), how much the service carries and when customers return. It has
+/// no times, counts or plans.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Learned {
+    model: CostModel,
+    tide: Option<tide::Learned>,
 }
 
 /// Decides on new sessions; learns from one [`Reading`] per tick.
@@ -120,6 +131,30 @@ impl Controller {
             self.settings.policy = policy;
             self.policy = Policy::new(&self.settings, &self.costs);
         }
+    }
+
+    /// What it has learned, for a controller that takes its place in another process.
+    pub fn learned(&self) -> Learned {
+        let tide = match &self.policy {
+            Policy::Tide(tide) => Some(tide.learned()),
+            Policy::Off | Policy::Static(_) | Policy::Eac(_) | Policy::CoDel(_) => None,
+        };
+        Learned { model: self.model.clone(), tide }
+    }
+
+    /// Goes on with what another has learned. The counts stay. Returns whether it could: what
+    /// a controller of another version has learned may not fit.
+    pub fn adopt(&mut self, learned: Learned) -> bool {
+        if !learned.model.is_complete() {
+            return false;
+        }
+        self.model = learned.model;
+        self.costs = self.model.costs();
+        self.policy = Policy::new(&self.settings, &self.costs);
+        if let (Policy::Tide(tide), Some(learned)) = (&mut self.policy, learned.tide) {
+            tide.adopt(learned);
+        }
+        true
     }
 
     /// A new session arrived and waits for its decision: it is offered.

@@ -1,6 +1,6 @@
 //! What a piece of work costs, learned while running.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::average::Average;
 use crate::handshake::Entry;
@@ -110,7 +110,7 @@ const FEWEST_REQUESTS: u64 = 5;
 const MEMORY_S: f64 = 20.0;
 
 /// Learns costs from readings.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CostModel {
     full_handshake: Average,
     prices: Prices,
@@ -150,6 +150,11 @@ impl CostModel {
             upstream_visible: true,
             routed_visible: false,
         }
+    }
+
+    /// Whether it is one of this version.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.prices.is_complete()
     }
 
     /// Learns from what was measured in a tick, in which `refused` new

@@ -36,7 +36,7 @@ mod think_time_census;
 mod tide;
 
 pub use average::Average;
-pub use controller::{Controller, Settings};
+pub use controller::{Controller, Learned, Settings};
 pub use costs::{ClassCost, CostModel, Costs, Priors, REFUSAL_CPU_S};
 pub use discipline::Discipline;
 pub use handshake::{CertificateKey, Entry, FullHandshake, KeyExchange};

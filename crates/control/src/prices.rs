@@ -1,6 +1,6 @@
 //! Prices of handshakes by kind, learned while running.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::average::Average;
 use crate::costs::Priors;
@@ -42,7 +42,7 @@ const ENOUGH: f64 = 3.0;
 const REMEMBERED: f64 = 300.0;
 
 /// Prices of all kinds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Prices {
     /// In the order of [`FullHandshake::index`].
     learned: Vec<Average>,
@@ -60,6 +60,11 @@ impl Prices {
             learned: vec![Average::new(0.0, 0.0, REMEMBERED); FullHandshake::COUNT],
             slowness: Average::new(slowness, ENOUGH * usual, REMEMBERED * usual),
         }
+    }
+
+    /// Whether all kinds are there: those of another version may be others.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.learned.len() == FullHandshake::COUNT
     }
 
     /// CPU seconds of a handshake of this kind: the average of the last few hundred. What is

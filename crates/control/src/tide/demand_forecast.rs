@@ -1,6 +1,8 @@
 //! The demand forecast: requests that active sessions will make, learned by the time
 //! since their last response.
 
+use serde::{Deserialize, Serialize};
+
 use crate::average::Average;
 use crate::reading::Reading;
 use crate::think_time_census::AGES;
@@ -11,7 +13,7 @@ use crate::tide::tuning::Tuning;
 ///
 /// Customers who wait for a response do not think, so the estimate stays right at
 /// saturation, where requests per session are too few.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct DemandForecast {
     /// Requests per second of thinking; for the youngest class, per response: these
     /// requests follow a response within the same tick.

@@ -15,13 +15,15 @@
 //! queue by a windowed minimum, follow Cardwell et al. 2016, "BBR: Congestion-Based
 //! Congestion Control".
 
+use serde::{Deserialize, Serialize};
+
 use crate::number::sane;
 use crate::reading::Reading;
 use crate::resource::ResourceName;
 use crate::tide::tuning::Tuning;
 
 /// What is known of the upstream by its responses.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct LatencyLimit {
     recent: Recent,
     /// Response times of the recent responses.
@@ -47,7 +49,7 @@ pub(crate) struct LatencyLimit {
 /// biased sample, and where all do there are none. Abandoned waits shorter than the calm
 /// response are ignored, so that clients that hang up at once do not look like an
 /// upstream that has become faster.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Recent {
     /// Time over which they are summed, and that over which they fade, in seconds.
     span_s: f64,
@@ -104,14 +106,14 @@ impl Recent {
 }
 
 /// Response times: geometric and arithmetic mean, in seconds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct ResponseTime {
     typical_s: f64,
     mean_s: f64,
 }
 
 /// The shortest response times and the greatest rate of half the memory.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Calm {
     response: Option<ResponseTime>,
     per_s: f64,

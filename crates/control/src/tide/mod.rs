@@ -22,6 +22,8 @@ mod tuning;
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Time;
 use crate::average::Average;
 use crate::bucket::Bucket;
@@ -51,6 +53,14 @@ pub(crate) struct Tide {
     shares: ByResource<Share>,
     plan: Plan,
     last_denial: Option<Denial>,
+}
+
+/// What is learned of the service beside costs. It has no times: another clock may go on.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Learned {
+    forecast: DemandForecast,
+    latency_limit: LatencyLimit,
+    returns: Average,
 }
 
 /// How much of a resource is used, and how much is planned for.
@@ -102,6 +112,20 @@ impl Tide {
             plan,
             last_denial: None,
         }
+    }
+
+    pub(crate) fn learned(&self) -> Learned {
+        Learned {
+            forecast: self.forecast.clone(),
+            latency_limit: self.latency_limit.clone(),
+            returns: self.returns.clone(),
+        }
+    }
+
+    /// Goes on with what another has learned.
+    pub(crate) fn adopt(&mut self, learned: Learned) {
+        let Learned { forecast, latency_limit, returns } = learned;
+        (self.forecast, self.latency_limit, self.returns) = (forecast, latency_limit, returns);
     }
 
     /// Takes the tokens of a session whose handshake costs so much, or returns how long it is
