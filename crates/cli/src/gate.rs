@@ -1,18 +1,27 @@
 //! `tidegate gate`: run the gate before a service.
 
+mod log;
+mod pid_file;
+mod successor;
+mod systemd;
+
 use std::path::PathBuf;
 
 use anyhow::Context;
 use tidegate_gate::Gate;
-use tidegate_gate::config::{Config, Flags, LogFormat, Mistakes};
+use tidegate_gate::config::{Config, Flags, Mistakes};
+use tidegate_gate::handover::{Inherited, knock};
 
 use crate::exit::{Outcome, bad_input};
 use crate::signals::{Event, ServiceSignals};
+use pid_file::PidFile;
+use successor::Program;
 use tidegate_lab::READY;
-use tracing_subscriber::EnvFilter;
 
-const SIGNALS: &str = "Signals: SIGHUP reads the configuration and certificates again; SIGTERM and \
-                       SIGINT drain, a second one ends the gate at once.";
+const SIGNALS: &str = "Signals: SIGHUP reads the configuration and certificates again; SIGUSR2 \
+                       starts the program again, which takes this process's place without \
+                       refusing a connection; SIGTERM and SIGINT drain, a second one ends the \
+                       gate at once.";
 
 /// Flags of `tidegate gate`. A flag overrides the configuration file.
 #[derive(clap::Args)]
@@ -54,29 +63,62 @@ pub struct Args {
     /// Record what every connection does, for `tidegate trace` [default: off]
     #[arg(long, value_name = "FILE")]
     trace: Option<String>,
+    /// Take the place of the gate that waits at `listen.handover`, if there is one; it drains
+    /// once this one accepts connections
+    #[arg(long)]
+    replace: bool,
+    /// File to write the process id to, once the gate accepts connections
+    #[arg(long, value_name = "FILE")]
+    pid_file: Option<PathBuf>,
 }
 
 /// Serves until SIGTERM or SIGINT, then drains; the second signal ends that. SIGHUP reloads
-/// the configuration.
+/// the configuration. After SIGUSR2 another process serves, and this one drains.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     // First of all: no signal ends the gate otherwise than in order.
     let mut signals = ServiceSignals::catch().context("cannot wait for signals")?;
+    let program = Program::of_this_process();
+    let (replace, pid_file) = (args.replace, args.pid_file.clone());
     let source = Source::of(args)?;
     let config = source.read().map_err(bad_input)?;
-    let set_log_level = start_log(&config)?;
-    let gate = Gate::start(config).map_err(classify)?;
+    let set_log_level = log::start(&config)?;
+    let inherited = inherit(&config, replace)?;
+    let gate = Gate::start_from(config, inherited).map_err(classify)?;
     announce(&gate);
-    serve(gate, &mut signals, || source.read(), set_log_level)
+    let _pid_file = pid_file.map(PidFile::write).transpose()?;
+    systemd::ready();
+    serve(gate, &mut signals, &program, || source.read(), set_log_level)
+}
+
+/// What the gate begins with: from the process that started it to take its place, from the
+/// one that it is to replace, or from the service manager.
+fn inherit(config: &Config, replace: bool) -> anyhow::Result<Inherited> {
+    if let Some(stream) = successor::predecessor()? {
+        return Inherited::receive(stream).map_err(classify);
+    }
+    if replace {
+        let path = config.listen.handover.as_deref().ok_or_else(|| {
+            bad_input(
+                "--replace: listen.handover is not set, at which the gate in service waits; add \
+                 handover = \"/run/tidegate/handover\" under [listen], or send that gate SIGUSR2",
+            )
+        })?;
+        match knock(path).map_err(classify)? {
+            Some(stream) => return Inherited::receive(stream).map_err(classify),
+            None => tracing::info!("no gate is in service at {}", path.display()),
+        }
+    }
+    Inherited::activated(systemd::sockets()?).map_err(classify)
 }
 
 /// Serves until the gate has drained or fails.
 fn serve(
     mut gate: Gate,
     signals: &mut ServiceSignals,
+    program: &Program,
     read: impl Fn() -> Result<Config, Mistakes>,
     set_log_level: impl Fn(&str),
 ) -> anyhow::Result<Outcome> {
-    let mut draining = false;
     loop {
         match signals.wait_or(gate.ended()) {
             Event::Over(Ok(())) => return Ok(Outcome::Done),
@@ -85,23 +127,28 @@ fn serve(
                 std::mem::forget(gate);
                 return Err(error.into());
             }
-            Event::Stop if draining => {
+            Event::Stop if gate.is_draining() => {
                 let open = gate.snapshot().connections_active;
-                tracing::warn!("stopped by a second signal: {open} open connections are closed");
+                tracing::warn!("stopped during the drain: {open} open connections are closed");
                 gate.close();
             }
             Event::Stop => {
-                draining = true;
+                systemd::stopping();
                 let longest = gate.config().listen.drain_deadline;
                 tracing::info!("draining for at most {longest:?}; another signal ends it at once");
                 gate.drain();
             }
-            Event::Reload if draining => tracing::warn!("not reloaded: the gate is draining"),
+            Event::Reload if gate.is_draining() => {
+                tracing::warn!("not reloaded: the gate is draining");
+            }
             Event::Reload => {
+                systemd::reloading();
                 if gate.reload(&read) {
                     set_log_level(&gate.config().log.level);
                 }
+                systemd::ready();
             }
+            Event::Replace => program.start(gate.service()),
         }
     }
 }
@@ -127,6 +174,8 @@ impl Source {
             cores,
             log,
             trace,
+            replace: _,
+            pid_file: _,
         } = args;
         let flags =
             Flags { upstream, listen, clear, cert, key, admin, policy, rate, cores, log, trace };
@@ -149,8 +198,8 @@ impl Source {
 
 fn classify(error: tidegate_gate::Error) -> anyhow::Error {
     use tidegate_gate::Error::{
-        AccessLog, Admin, Certificate, Core, Failed, Listen, ProxiesToItself, Roots, SelfSigned,
-        System, TicketKeys, Trace,
+        AccessLog, Admin, Certificate, Core, Failed, Handover, Listen, ProxiesToItself, Roots,
+        SelfSigned, System, TicketKeys, Trace,
     };
     match error {
         Listen { .. }
@@ -161,6 +210,7 @@ fn classify(error: tidegate_gate::Error) -> anyhow::Error {
         | TicketKeys(_)
         | AccessLog(_)
         | Trace(_)
+        | Handover(_)
         | ProxiesToItself { .. } => bad_input(error),
         SelfSigned(_) | System { .. } | Failed { .. } => error.into(),
     }
@@ -180,40 +230,6 @@ fn announce(gate: &Gate) {
     println!("{READY}");
 }
 
-/// Changes the level of the log.
-type SetLevel = Box<dyn Fn(&str)>;
-
-/// Starts the log.
-fn start_log(config: &Config) -> anyhow::Result<SetLevel> {
-    let filter = EnvFilter::try_new(&config.log.level).map_err(bad_input)?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    Ok(match config.log.format {
-        LogFormat::Text => {
-            let log = log.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()));
-            let log = log.with_filter_reloading();
-            let handle = log.reload_handle();
-            log.init();
-            Box::new(move |level| set_level(level, |filter| handle.reload(filter)))
-        }
-        LogFormat::Json => {
-            let log = log.json().with_filter_reloading();
-            let handle = log.reload_handle();
-            log.init();
-            Box::new(move |level| set_level(level, |filter| handle.reload(filter)))
-        }
-    })
-}
-
-fn set_level<E: std::fmt::Display>(level: &str, set: impl FnOnce(EnvFilter) -> Result<(), E>) {
-    let set = match EnvFilter::try_new(level) {
-        Ok(filter) => set(filter).map_err(|error| error.to_string()),
-        Err(error) => Err(error.to_string()),
-    };
-    if let Err(error) = set {
-        tracing::error!("log.level = {level:?} was not set: {error}");
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,10 +247,11 @@ mod tests {
             let (fault, switch) = InjectedFault::of(part);
             let config = Config::from_flags(&flags).unwrap();
             let mut signals = ServiceSignals::catch().unwrap();
-            let gate = Gate::start_with(config, Some(fault)).unwrap();
+            let gate = Gate::start_with(config, Inherited::default(), Some(fault)).unwrap();
             switch.send(true).unwrap();
             let read = || unreachable!("nobody asks for a reload");
-            let error = serve(gate, &mut signals, read, |_| {}).unwrap_err();
+            let program = Program::of_this_process();
+            let error = serve(gate, &mut signals, &program, read, |_| {}).unwrap_err();
             assert_eq!(crate::exit::code_of(&error), 3);
             assert!(error.to_string().contains(part.name()), "{error}");
         }

@@ -1,4 +1,5 @@
-//! SIGTERM and SIGINT, and SIGHUP of a service that can reload its configuration.
+//! SIGTERM and SIGINT; SIGHUP and SIGUSR2 of a service that can reload its configuration and
+//! start again.
 
 use tidegate_load::Stop;
 use tokio::runtime::Runtime;
@@ -11,10 +12,11 @@ pub struct Signals {
     interrupt: Signal,
 }
 
-/// Signals of a service that can reload its configuration, caught from now on.
+/// Signals of a service that can reload its configuration and start again, caught from now on.
 pub struct ServiceSignals {
     signals: Signals,
     hang_up: Signal,
+    user_2: Signal,
 }
 
 /// What a service was asked to do, or what became of it.
@@ -23,6 +25,8 @@ pub enum Event<T> {
     Stop,
     /// SIGHUP.
     Reload,
+    /// SIGUSR2: the program is to be started again, in this process's place.
+    Replace,
     /// What was waited for beside the signals.
     Over(T),
 }
@@ -34,22 +38,23 @@ impl ServiceSignals {
     /// When the handlers cannot be installed.
     pub fn catch() -> std::io::Result<Self> {
         let signals = Signals::catch()?;
-        let hang_up = {
+        let (hang_up, user_2) = {
             let _within = signals.runtime.enter();
-            signal(SignalKind::hangup())?
+            (signal(SignalKind::hangup())?, signal(SignalKind::user_defined2())?)
         };
-        Ok(Self { signals, hang_up })
+        Ok(Self { signals, hang_up, user_2 })
     }
 
     /// Waits for the next of them, or for something else.
     pub fn wait_or<T>(&mut self, other: impl Future<Output = T>) -> Event<T> {
-        let Self { signals: Signals { runtime, terminate, interrupt }, hang_up } = self;
+        let Self { signals: Signals { runtime, terminate, interrupt }, hang_up, user_2 } = self;
         runtime.block_on(async {
             tokio::select! {
                 over = other => Event::Over(over),
                 _ = terminate.recv() => Event::Stop,
                 _ = interrupt.recv() => Event::Stop,
                 _ = hang_up.recv() => Event::Reload,
+                _ = user_2.recv() => Event::Replace,
             }
         })
     }

@@ -42,6 +42,9 @@ pub enum Error {
     /// The operator's: the file of the ticket keys cannot be used.
     #[error("{0}")]
     TicketKeys(crate::config::Mistake),
+    /// The gate in service, or the service manager, did not hand over what this one needs.
+    #[error("{0}")]
+    Handover(String),
     /// The operator's: the upstream is the gate itself.
     #[error("upstream.url = \"{upstream}\": is the gate's own address; name the service's port")]
     ProxiesToItself {

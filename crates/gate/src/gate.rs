@@ -5,8 +5,13 @@ use crate::config::{Config, Listen, Mistakes};
 use crate::control_loop::ControlLoop;
 use crate::error::Error;
 use crate::generation::Generation;
+use crate::handover::Role;
+use crate::handover::door::Door;
+use crate::handover::giver::{Service, Socket};
+use crate::handover::inherited::Inherited;
 use crate::listen::core::{self, Parts};
-use crate::listen::{listener, sockets};
+use crate::listen::listener;
+use crate::listen::sockets::{self, Sockets};
 use crate::redirect::Redirect;
 use crate::reload::Reloader;
 use crate::shared::{Addresses, Shared};
@@ -18,9 +23,8 @@ use crate::telemetry::snapshot::Snapshot;
 use crate::upkeep::{self, TicketKeys};
 use crate::upstream::reachability;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
-use std::time::Instant;
 use tidegate_host::Cores;
 use tidegate_trace::Tracing;
 use tokio::sync::watch;
@@ -33,7 +37,8 @@ pub struct Gate {
     keys: Arc<TicketKeys>,
     admin: Option<SocketAddr>,
     redirect: Option<SocketAddr>,
-    drain: watch::Sender<Option<Instant>>,
+    service: Service,
+    door: Option<Arc<Door>>,
     stop: watch::Sender<bool>,
     reports: Reports,
     /// Ends after the threads.
@@ -50,36 +55,64 @@ impl Gate {
     /// An address cannot be listened on, a core does not exist, or the certificate cannot
     /// be used.
     pub fn start(config: Config) -> Result<Self, Error> {
-        Self::start_with(config, None)
+        Self::start_from(config, Inherited::default())
+    }
+
+    /// Starts a gate with sockets that are open already, or in the place of another gate: when
+    /// this returns, that one accepts no connections any more.
+    ///
+    /// # Errors
+    /// As of [`Gate::start`]. The other gate then stays in service.
+    pub fn start_from(config: Config, inherited: Inherited) -> Result<Self, Error> {
+        Self::start_with(config, inherited, None)
     }
 
     /// Starts a gate a part of which can be made to fail.
     ///
     /// # Errors
-    /// As of [`Gate::start`].
+    /// As of [`Gate::start_from`].
     #[doc(hidden)]
-    pub fn start_with(config: Config, fault: Option<InjectedFault>) -> Result<Self, Error> {
+    pub fn start_with(
+        config: Config,
+        mut inherited: Inherited,
+        fault: Option<InjectedFault>,
+    ) -> Result<Self, Error> {
         tidegate_host::open_files::raise_limit();
         config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
-        let keys = Arc::new(TicketKeys::new(&config)?);
+        let before = std::mem::take(&mut inherited.keys);
+        let keys = Arc::new(TicketKeys::new(&config, before)?);
         let generation = Generation::new(config.clone(), keys.keyring.clone())?;
         generation.warn_if_self_signed();
         let system = |what| move |source| Error::System { what, source };
         let processors = config.listen.cores.resolve().map_err(system("reading the affinity"))?;
-        let (listeners, addresses) = sockets::open(&config.listen, processors.len())?;
-        let redirect = redirect(&config.listen, addresses.tls[0])?;
-        let redirect_address = redirect.as_ref().map(|(_, address)| *address);
-        let admin = config.admin.address.map(Admin::bind).transpose()?;
+        let Sockets { of_cores, all, addresses } =
+            sockets::open(&config.listen, processors.len(), &mut inherited)?;
+        let redirect = redirect(&config.listen, addresses.tls[0], &mut inherited)?;
+        let redirect_address = redirect.as_ref().map(Redirect::address);
+        let admin = config.admin.address.map(|at| bind_admin(at, &mut inherited)).transpose()?;
         let admin_address = admin.as_ref().map(Admin::address);
+        let door = config.listen.handover.as_deref();
+        let door = door.map(|path| Door::open(path, &mut inherited)).transpose()?.map(Arc::new);
+        inherited.close_the_rest()?;
         let sessions = Sessions::new(Rules::of(&config.admission));
-        let tracing = trace(&config, &addresses)?;
+        let tracing = trace(&config, &addresses, &inherited)?;
         let mut shared = Shared::new(config, addresses, processors.clone());
         shared.tracing = tracing.as_ref().map(Tracing::handle);
         let shared = Arc::new(shared);
         shared.access_log.open(&shared.config().access_log).map_err(Error::AccessLog)?;
-        let (drain, drained) = watch::channel(None);
+        continue_from(&mut inherited, &shared, &sessions);
         let (stop, stopped) = watch::channel(false);
         let (supervisor, reports) = Supervisor::new(fault);
+        let customers = all.into_iter().map(|(role, socket)| (role, socket as Socket));
+        let redirects = redirect.iter().map(|it| (Role::Redirect, it.socket() as Socket));
+        let admins = admin.iter().map(|admin| (Role::Admin, admin.socket() as Socket));
+        let doors = door.iter().map(|door| (Role::Handover, door.listener.clone() as Socket));
+        let service = Service::new(
+            shared.clone(),
+            sessions.clone(),
+            keys.keyring.clone(),
+            customers.chain(redirects).chain(admins).chain(doors).collect(),
+        );
         let mut gate = Self {
             reloader: Arc::new(Reloader::new(shared.clone(), sessions.clone(), generation)),
             keys: keys.clone(),
@@ -87,26 +120,31 @@ impl Gate {
             sessions: sessions.clone(),
             admin: admin_address,
             redirect: redirect_address,
-            drain,
+            service: service.clone(),
+            door: door.clone(),
             stop,
             reports,
             tracing,
             serving: 0,
             threads: Vec::new(),
         };
+        let (accepts, accepting) = mpsc::channel();
         let parts = Parts {
             shared: shared.clone(),
             sessions: sessions.clone(),
             generations: gate.reloader.subscribe(),
-            drain: drained,
+            drain: service.draining(),
+            handed_over: service.handed_over(),
+            accepts,
             supervisor: supervisor.clone(),
         };
-        for (index, (processor, listeners)) in processors.into_iter().zip(listeners).enumerate() {
+        for (index, (processor, listeners)) in processors.into_iter().zip(of_cores).enumerate() {
             let parts = parts.clone();
             let work = move || core::run(parts, index, listeners);
             gate.threads.push(spawn_core(processor, supervisor.clone(), work)?);
             gate.serving += 1;
         }
+        drop(parts);
         let (watch, log) = (supervisor.clone(), shared.access_log.clone());
         let work = move || {
             watch.run(Component::AccessLog, || {
@@ -116,16 +154,19 @@ impl Gate {
         };
         // Nobody waits for this one either: the disk may hang.
         spawn("access-log", work)?;
-        let control = ControlLoop { shared, sessions };
-        let generations = gate.reloader.subscribe();
+        let control = Control {
+            control: ControlLoop { shared, sessions },
+            generations: gate.reloader.subscribe(),
+            admin,
+            door,
+            service,
+        };
         let (watch, until) = (supervisor.clone(), stopped.clone());
         let thread = spawn("control", move || {
-            watch.run(Component::ControlLoop, || {
-                run_control(control, generations, admin, until, &watch)
-            });
+            watch.run(Component::ControlLoop, || control.run(until, &watch));
         });
         gate.threads.push(thread?);
-        if let Some((redirect, _)) = redirect {
+        if let Some(redirect) = redirect {
             let (watch, stopped) = (supervisor.clone(), stopped.clone());
             // Nor for this one: its challenges are files too.
             spawn("redirect", move || {
@@ -144,6 +185,9 @@ impl Gate {
                 run_until(stopped, upkeep)
             });
         })?;
+        // If a core failed instead, its report is the gate's end.
+        while accepting.recv().is_ok() {}
+        inherited.take_over()?;
         Ok(gate)
     }
 
@@ -208,16 +252,24 @@ impl Gate {
     /// connection as soon as it has none, at the latest after `listen.drain_deadline`.
     /// Returns at once; see [`Gate::join`].
     pub fn drain(&self) {
-        let deadline = Instant::now() + self.shared.config().listen.drain_deadline;
-        self.shared.drain();
-        self.drain.send_if_modified(|drain| drain.is_none() && drain.replace(deadline).is_none());
+        self.service.drain();
     }
 
     /// Closes all connections now, also if the gate drains already. Returns at once; see
     /// [`Gate::join`].
     pub fn close(&self) {
-        self.shared.drain();
-        self.drain.send_replace(Some(Instant::now()));
+        self.service.close();
+    }
+
+    /// Whether the gate drains: because of [`Gate::drain`], or since another has taken its
+    /// place.
+    pub fn is_draining(&self) -> bool {
+        self.shared.draining()
+    }
+
+    /// The service of this gate, to hand it over to another process.
+    pub fn service(&self) -> Service {
+        self.service.clone()
     }
 
     /// Waits until the gate has drained, which without a [`Gate::drain`] before is never, or
@@ -265,6 +317,11 @@ impl Drop for Gate {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
+        if let Some(door) = self.door.take()
+            && !*self.service.handed_over().borrow()
+        {
+            door.remove();
+        }
         self.shared.access_log.finish();
         if let Some(tracing) = self.tracing.take() {
             tracing::info!("{}", tracing.finish());
@@ -279,9 +336,19 @@ impl std::fmt::Debug for Gate {
 }
 
 /// Begins to trace, if the configuration says so.
-fn trace(config: &Config, addresses: &Addresses) -> Result<Option<Tracing>, Error> {
+fn trace(
+    config: &Config,
+    addresses: &Addresses,
+    inherited: &Inherited,
+) -> Result<Option<Tracing>, Error> {
     let trace = &config.trace;
     let Some(file) = &trace.file else { return Ok(None) };
+    if let Some(pid) = inherited.replaces() {
+        // The gate before goes on to write its own file, under another name.
+        let mut kept = file.clone().into_os_string();
+        kept.push(format!(".{pid}"));
+        let _ = std::fs::rename(file, kept);
+    }
     let options = tidegate_trace::Options {
         file_bytes: trace.file_bytes as u64,
         buffer_bytes: trace.buffer_bytes,
@@ -295,12 +362,23 @@ fn trace(config: &Config, addresses: &Addresses) -> Result<Option<Tracing>, Erro
 }
 
 /// Opens the listening socket that leads to https, if it is configured.
-fn redirect(config: &Listen, tls: SocketAddr) -> Result<Option<(Redirect, SocketAddr)>, Error> {
-    let Some(address) = config.redirect else { return Ok(None) };
-    let mut listeners = listener::listen(address, 1, config.backlog, false)?;
-    let bound = sockets::local_address(&listeners, address)?;
-    let redirect = listeners.pop().map(|listener| Redirect::new(listener, tls.port(), config));
-    Ok(redirect.map(|redirect| (redirect, bound)))
+fn redirect(
+    config: &Listen,
+    tls: SocketAddr,
+    inherited: &mut Inherited,
+) -> Result<Option<Redirect>, Error> {
+    let Some(configured) = config.redirect else { return Ok(None) };
+    let before = inherited.only(Role::Redirect, configured);
+    let (address, listener) = match before {
+        Some(found) => found,
+        None => {
+            let mut opened = listener::listen(configured, 1, config.backlog, false)?;
+            let address = sockets::local_address(&opened, configured)?;
+            let Some(listener) = opened.pop() else { return Ok(None) };
+            (address, listener)
+        }
+    };
+    Ok(Some(Redirect::new(listener, address, tls.port(), config)))
 }
 
 /// Starts a thread that is pinned to a processor before it works.
@@ -330,29 +408,72 @@ fn spawn_core(
     }
 }
 
-/// Runs the control loop, the watch over the upstream and the admin pages, until `stopped`.
-///
-/// # Errors
-/// The runtime could not be started.
-fn run_control(
+/// The admin pages at this address, with the socket that is open already if there is one.
+fn bind_admin(address: SocketAddr, inherited: &mut Inherited) -> Result<Admin, Error> {
+    Ok(match inherited.only(Role::Admin, address) {
+        Some((at, listener)) => Admin::listening(listener, at)?,
+        None => Admin::bind(address)?,
+    })
+}
+
+/// Goes on with what the gate before knew.
+fn continue_from(inherited: &mut Inherited, shared: &Shared, sessions: &Sessions) {
+    sessions.expect(std::mem::take(&mut inherited.sessions), shared.now());
+    let learned = inherited.learned.take().map(|learned| shared.controller().adopt(learned));
+    if inherited.replaces().is_some() && learned != Some(true) {
+        tracing::warn!("the costs that the gate before had learned are of another version");
+    }
+}
+
+/// What runs beside the cores.
+struct Control {
     control: ControlLoop,
     generations: watch::Receiver<Arc<Generation>>,
     admin: Option<Admin>,
-    stopped: watch::Receiver<bool>,
-    supervisor: &Supervisor,
-) -> std::io::Result<()> {
-    run_until(stopped, async {
-        if let Some(admin) = admin {
-            let address = Some(admin.address());
-            let (shared, sessions) = (control.shared.clone(), control.sessions.clone());
-            let source = move || status::snapshot(&shared, &sessions, address);
-            let serve = admin.serve(Arc::new(source));
-            tokio::spawn(supervisor.clone().watch(Component::Admin, serve));
-        }
-        let watched = reachability::run(control.shared.clone(), generations);
-        tokio::spawn(supervisor.clone().watch(Component::ControlLoop, watched));
-        supervisor.clone().watch(Component::ControlLoop, control.run()).await;
-    })
+    door: Option<Arc<Door>>,
+    service: Service,
+}
+
+impl Control {
+    /// Runs the control loop, the watch over the upstream, the admin pages and the door for the
+    /// next gate, until `stopped`.
+    ///
+    /// # Errors
+    /// The runtime could not be started.
+    fn run(self, stopped: watch::Receiver<bool>, supervisor: &Supervisor) -> std::io::Result<()> {
+        let Self { control, generations, admin, door, service } = self;
+        run_until(stopped, async {
+            if let Some(admin) = admin {
+                let address = Some(admin.address());
+                let (shared, sessions) = (control.shared.clone(), control.sessions.clone());
+                let source = move || status::snapshot(&shared, &sessions, address);
+                let serve = admin.serve(Arc::new(source));
+                let serve = until_handed_over(service.handed_over(), serve);
+                tokio::spawn(supervisor.clone().watch(Component::Admin, serve));
+            }
+            if let Some(door) = door {
+                let handed_over = service.handed_over();
+                let serve = async move { door.serve(service).await };
+                let serve = until_handed_over(handed_over, serve);
+                tokio::spawn(supervisor.clone().watch(Component::ControlLoop, serve));
+            }
+            let watched = reachability::run(control.shared.clone(), generations);
+            tokio::spawn(supervisor.clone().watch(Component::ControlLoop, watched));
+            supervisor.clone().watch(Component::ControlLoop, control.run()).await;
+        })
+    }
+}
+
+/// Serves until another process does; then the socket is its own.
+async fn until_handed_over(
+    mut handed_over: watch::Receiver<bool>,
+    serve: impl Future<Output = ()>,
+) {
+    tokio::select! {
+        () = serve => return,
+        _ = handed_over.wait_for(|handed_over| *handed_over) => {}
+    }
+    std::future::pending().await
 }
 
 /// Starts a thread.

@@ -27,6 +27,7 @@ mod error;
 mod framing;
 mod gate;
 mod generation;
+pub mod handover;
 mod http;
 mod limited_connections;
 mod limits;

@@ -21,7 +21,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::io::Read;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +42,8 @@ const ANSWER: usize = 4096;
 
 /// Leads customers to https.
 pub struct Redirect {
-    listener: TcpListener,
+    listener: Arc<TcpListener>,
+    address: SocketAddr,
     rules: Arc<Rules>,
 }
 
@@ -59,20 +60,31 @@ struct Rules {
 type Page = Response<Full<Bytes>>;
 
 impl Redirect {
-    /// Redirects what comes to this listener to this port.
-    pub fn new(listener: TcpListener, port: u16, listen: &Listen) -> Self {
+    /// Redirects what comes to this listener, which is at this address, to this port.
+    pub fn new(listener: TcpListener, address: SocketAddr, port: u16, listen: &Listen) -> Self {
         let rules = Rules {
             port: Some(port).filter(|port| *port != 443),
             webroot: listen.acme_webroot.clone(),
             upstream: listen.acme_upstream.clone(),
         };
-        Self { listener, rules: Arc::new(rules) }
+        Self { listener: Arc::new(listener), address, rules: Arc::new(rules) }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its socket, for the gate that takes this one's place.
+    pub fn socket(&self) -> Arc<TcpListener> {
+        self.listener.clone()
     }
 
     /// Serves until dropped, on a runtime of one thread that has nothing else to do.
     pub async fn serve(self) {
         yield_to_others();
-        let listener = match tokio::net::TcpListener::from_std(self.listener) {
+        let listener = self.listener.try_clone();
+        let listener = match listener.and_then(tokio::net::TcpListener::from_std) {
             Ok(listener) => listener,
             Err(error) => return tracing::error!(%error, "listen.redirect cannot be served"),
         };

@@ -11,6 +11,10 @@ pub enum Stage {
     /// Accepts connections.
     #[default]
     Open,
+    /// Accepts nothing, since another process does; serves what was accepted. An idle
+    /// connection waits for its next request, the last one: were it closed, that request
+    /// could be under way and lost.
+    Leaving,
     /// Finishes what has begun, begins nothing.
     Draining,
     /// Stops at once.

@@ -10,6 +10,7 @@ pub const SECRET_LEN: usize = 32;
 
 /// A ticket key outside of the keyring. Its memory is overwritten when it is dropped, as the
 /// cryptography library does with its own.
+#[derive(Clone)]
 pub struct Secret {
     /// Tells which key sealed a ticket; stands in it.
     pub name: [u8; NAME_LEN],

@@ -8,6 +8,7 @@ use crate::config::{Config, mistake_of_file};
 use crate::error::Error;
 use crate::reload::Reloader;
 use crate::telemetry::clock::unix_now;
+use crate::ticket_secret::Secret;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -31,15 +32,21 @@ pub struct TicketKeys {
 }
 
 impl TicketKeys {
-    /// The keys of the configured file, or new ones.
+    /// The keys of the configured file, or without one those of the gate `before`, or new ones.
     ///
     /// # Errors
     /// The file cannot be used, or the system's random generator failed.
-    pub fn new(config: &Config) -> Result<Self, Error> {
+    pub fn new(config: &Config, before: Vec<Secret>) -> Result<Self, Error> {
         let random = |_| Error::Certificate(rustls::Error::FailedToGetRandomBytes);
         let (lifetime, rotation) = (config.tls.ticket_lifetime, config.tls.ticket_rotation);
         let (keyring, file) = match &config.tls.ticket_keys {
-            None => (Keyring::new(lifetime, rotation, unix_now()).map_err(random)?, None),
+            None => {
+                let keyring = match &before[..] {
+                    [] => Keyring::new(lifetime, rotation, unix_now()),
+                    keys => Keyring::of(keys, lifetime, rotation),
+                };
+                (keyring.map_err(random)?, None)
+            }
             Some(path) => {
                 let wrong = |problem| {
                     Error::TicketKeys(mistake_of_file(&config.source, KEY, path, problem))

@@ -15,6 +15,7 @@ mod partners;
 mod peers;
 mod plan;
 mod render;
+mod restart;
 mod services;
 mod shop;
 mod sim;

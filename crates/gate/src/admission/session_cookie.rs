@@ -89,11 +89,11 @@ impl Keyring {
         let (name, rest) = bytes.split_at_mut(NAME_LEN);
         let (nonce, rest) = rest.split_at_mut(NONCE_LEN);
         let (body, tag) = rest.split_at_mut(CLAIMS_LEN);
-        name.copy_from_slice(&key.name);
+        name.copy_from_slice(&key.name());
         rand::fill(nonce).ok()?;
         body.copy_from_slice(&claims.encode());
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
-        let sealed = key.cookies.seal_in_place_separate_tag(nonce, Aad::from(key.name), body);
+        let sealed = key.cookies.seal_in_place_separate_tag(nonce, Aad::from(key.name()), body);
         tag.copy_from_slice(sealed.ok()?.as_ref());
         Some(URL_SAFE_NO_PAD.encode(bytes))
     }

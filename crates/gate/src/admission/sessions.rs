@@ -196,6 +196,29 @@ impl Sessions {
         SessionConnection { sessions: self.clone(), id, over: false }
     }
 
+    /// The active sessions, for the gate that takes this one's place. In no order.
+    pub fn known(&self) -> Vec<SessionId> {
+        let mut known = Vec::new();
+        for shard in &self.shards {
+            let shard = lock(shard);
+            let active = shard.sessions.iter().filter(|(_, session)| session.active);
+            known.extend(active.map(|(id, _)| *id));
+        }
+        known
+    }
+
+    /// Counts sessions as active that another gate had: their customers think, and may return
+    /// within the linger time. Each may have all its connections again.
+    pub fn expect(&self, ids: impl IntoIterator<Item = SessionId>, now: Duration) {
+        for id in ids {
+            let mut shard = self.shard(&id);
+            self.make_room(&mut shard);
+            self.insert(&mut shard, id, now, |rules| rules.connections);
+            drop(shard);
+            self.close(&id, ClosedBy::Gate { idle_ticks: 0 }, now);
+        }
+    }
+
     /// Recognizes the session of a ticket that was opened. Nothing is charged, and the
     /// session stays as it is, until [`Unproven::prove`].
     ///

@@ -12,7 +12,7 @@ use arc_swap::ArcSwap;
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::{error::Unspecified, rand};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate_hello::negotiate;
 
@@ -152,34 +152,39 @@ pub struct Keyring {
     keys: ArcSwap<Vec<Arc<Key>>>,
     lifetime_s: AtomicU64,
     rotation_s: AtomicU64,
+    /// Another process has the keys, and would not know a newer one.
+    frozen: AtomicBool,
 }
 
 /// A key of tickets, and that of cookies which belongs to it.
 pub(super) struct Key {
-    /// Tells which key sealed a ticket or cookie.
-    pub name: [u8; NAME_LEN],
+    /// As it was drawn or read: another process may take it over.
+    secret: Secret,
     key: LessSafeKey,
     /// The key of cookies.
     pub cookies: LessSafeKey,
-    /// When it began to seal, in seconds since 1970.
-    since: u64,
 }
 
 impl std::fmt::Debug for Key {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Key").field("since", &self.since).finish_non_exhaustive()
+        f.debug_tuple("Key").field(&self.secret).finish()
     }
 }
 
 impl Key {
-    fn of(secret: &Secret) -> Result<Self, Unspecified> {
+    fn of(secret: Secret) -> Result<Self, Unspecified> {
         let key = LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &secret.secret)?);
         let cookies = session_cookie::derive(&secret.secret)?;
-        Ok(Self { name: secret.name, key, cookies, since: secret.since })
+        Ok(Self { secret, key, cookies })
     }
 
     fn random(now: u64) -> Result<Self, Unspecified> {
-        Self::of(&Secret::random(now)?)
+        Self::of(Secret::random(now)?)
+    }
+
+    /// Tells which key sealed a ticket or cookie.
+    pub(super) fn name(&self) -> [u8; NAME_LEN] {
+        self.secret.name
     }
 }
 
@@ -203,7 +208,8 @@ impl Keyring {
         rotation: Duration,
     ) -> Result<Self, Unspecified> {
         let (lifetime_s, rotation_s) = (lifetime.as_secs().into(), rotation.as_secs().into());
-        let keyring = Self { keys: ArcSwap::default(), lifetime_s, rotation_s };
+        let (keys_in_use, frozen) = (ArcSwap::default(), AtomicBool::new(false));
+        let keyring = Self { keys: keys_in_use, lifetime_s, rotation_s, frozen };
         keyring.adopt(keys)?;
         Ok(keyring)
     }
@@ -213,7 +219,8 @@ impl Keyring {
     /// # Errors
     /// A key has not the right length; the old keys stay.
     pub fn adopt(&self, keys: &[Secret]) -> Result<(), Unspecified> {
-        let keys: Result<Vec<_>, _> = keys.iter().map(|key| Key::of(key).map(Arc::new)).collect();
+        let keys: Result<Vec<_>, _> =
+            keys.iter().map(|key| Key::of(key.clone()).map(Arc::new)).collect();
         let keys = keys?;
         if keys.is_empty() {
             return Err(Unspecified);
@@ -222,15 +229,30 @@ impl Keyring {
         Ok(())
     }
 
+    /// The keys, the newest first, for the gate that takes this one's place.
+    pub fn secrets(&self) -> Vec<Secret> {
+        self.keys.load().iter().map(|key| key.secret.clone()).collect()
+    }
+
     /// Whether these keys begin with the newest of the keyring.
     pub fn begins_with(&self, keys: &[Secret]) -> bool {
-        self.keys.load().first().map(|key| key.name) == keys.first().map(|key| key.name)
+        self.keys.load().first().map(|key| key.secret.name) == keys.first().map(|key| key.name)
+    }
+
+    /// Whether the keys stay as they are: while another process takes this gate's place.
+    pub fn freeze(&self, frozen: bool) {
+        self.frozen.store(frozen, Relaxed);
     }
 
     /// Whether it is time for a new key.
     pub fn is_due(&self, now: u64) -> bool {
         let rotation_s = self.rotation_s.load(Relaxed).max(1);
-        self.keys.load().first().is_none_or(|key| now >= key.since.saturating_add(rotation_s))
+        !self.frozen.load(Relaxed)
+            && self
+                .keys
+                .load()
+                .first()
+                .is_none_or(|key| now >= key.secret.since.saturating_add(rotation_s))
     }
 
     /// Drops keys, the newest first, all of whose tickets will be expired once a new key
@@ -267,7 +289,7 @@ impl Keyring {
             return Ok(false);
         }
         let mut keys = Vec::clone(&self.keys.load());
-        self.drop_expired(&mut keys, now, |key| key.since);
+        self.drop_expired(&mut keys, now, |key| key.secret.since);
         keys.insert(0, Arc::new(Key::random(now)?));
         self.keys.store(Arc::new(keys));
         Ok(true)
@@ -277,13 +299,13 @@ impl Keyring {
     pub(super) fn sealing(&self, now: u64) -> Option<Arc<Key>> {
         let keys = self.keys.load();
         // A key of a file may be there before its time.
-        let sealing = keys.iter().find(|key| key.since <= now);
+        let sealing = keys.iter().find(|key| key.secret.since <= now);
         sealing.or(keys.last()).cloned()
     }
 
     /// The key of this name.
     pub(super) fn named(&self, name: [u8; NAME_LEN]) -> Option<Arc<Key>> {
-        self.keys.load().iter().find(|key| key.name == name).cloned()
+        self.keys.load().iter().find(|key| key.secret.name == name).cloned()
     }
 
     /// Seals a ticket; `None` if the system's random generator failed.
@@ -295,9 +317,9 @@ impl Keyring {
         claims.encode(&mut body);
         body.extend_from_slice(state);
         let mut ticket = Vec::with_capacity(HEADER_LEN + body.len() + TAG_LEN);
-        ticket.extend(key.name);
+        ticket.extend(key.secret.name);
         ticket.extend(nonce);
-        let aad = Aad::from(key.name);
+        let aad = Aad::from(key.secret.name);
         let nonce = Nonce::assume_unique_for_key(nonce);
         let tag = key.key.seal_in_place_separate_tag(nonce, aad, &mut body).ok()?;
         ticket.append(&mut body);
@@ -386,6 +408,18 @@ mod tests {
     fn another_gates_ticket_is_foreign() {
         let ticket = ring().seal(&claims(), b"state").unwrap();
         assert_eq!(ring().open(&ticket, 2_001), Err(TicketError::Foreign));
+    }
+
+    #[test]
+    fn frozen_keys_are_not_replaced_and_another_keyring_opens_their_tickets() {
+        let ring = ring();
+        ring.freeze(true);
+        assert!(!ring.rotate(9_000).unwrap());
+        let ticket = ring.seal(&Claims { issued: 9_000, ..claims() }, b"").unwrap();
+        let next = Keyring::of(&ring.secrets(), HOUR, HOUR / 2).unwrap();
+        assert!(next.rotate(9_000).unwrap() && next.open(&ticket, 9_001).is_ok());
+        ring.freeze(false);
+        assert!(ring.rotate(9_000).unwrap());
     }
 
     #[test]

@@ -79,6 +79,12 @@ keys! {
         /// after it are closed.
         drain_deadline: Duration = Is("30s"), Time("0s", "1h"),
             because "longer than most responses take, and within the stop timeout of service managers";
+        /// Unix socket at which a new process takes this gate's place (`tidegate gate --replace`):
+        /// it has the listening sockets, ticket keys, sessions and learned costs, and no connection
+        /// is refused. Only the gate's user and root may connect. SIGUSR2 does the same with a
+        /// process that the gate starts, and needs no socket.
+        handover: Option<PathBuf> = Unset, FilePath,
+            because "SIGUSR2 suffices, unless the new process must be started from outside, as in another container";
     }
 
     /// The certificate, and the tickets that carry a session from one connection to the next.

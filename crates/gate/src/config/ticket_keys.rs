@@ -71,7 +71,11 @@ pub fn read(path: &Path) -> Result<Option<(Vec<Secret>, File)>, Problem> {
     }
 }
 
-fn parse(text: &str) -> Result<Vec<Secret>, Problem> {
+/// Reads the text of a file, the newest key first; at least one.
+///
+/// # Errors
+/// Its fault and a remedy.
+pub fn parse(text: &str) -> Result<Vec<Secret>, Problem> {
     let Some(lines) = text.strip_prefix(FORMAT).and_then(|rest| rest.strip_prefix('\n')) else {
         return Err(match text.is_empty() {
             true => damaged("it is empty"),
@@ -109,14 +113,7 @@ fn parse_key(line: &str) -> Option<Secret> {
 /// It could not be written, and a remedy.
 pub fn write(path: &Path, keys: &[Secret], replace: bool) -> Result<(), Problem> {
     let failed = |error: std::io::Error| unwritable(path, &error);
-    let mut text = Zeroizing::new(String::with_capacity(MOST_BYTES as usize));
-    let _ = writeln!(text, "{FORMAT}");
-    for key in keys {
-        let secret = hex(&key.secret);
-        let _ = writeln!(text, "key {} {} {}", *hex(&key.name), key.since, *secret);
-    }
-    let sum = hex(digest(&SHA256, text.as_bytes()).as_ref());
-    let _ = writeln!(text, "sha256 {}", *sum);
+    let text = text(keys);
     let folder = folder(path);
     // Only its owner may read it.
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
@@ -133,6 +130,19 @@ pub fn write(path: &Path, keys: &[Secret], replace: bool) -> Result<(), Problem>
     // The rename itself must survive a loss of power, where the system can make it so.
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
     Ok(())
+}
+
+/// The text of a file with these keys.
+pub fn text(keys: &[Secret]) -> Zeroizing<String> {
+    let mut text = Zeroizing::new(String::with_capacity(MOST_BYTES as usize));
+    let _ = writeln!(text, "{FORMAT}");
+    for key in keys {
+        let secret = hex(&key.secret);
+        let _ = writeln!(text, "key {} {} {}", *hex(&key.name), key.since, *secret);
+    }
+    let sum = hex(digest(&SHA256, text.as_bytes()).as_ref());
+    let _ = writeln!(text, "sha256 {}", *sum);
+    text
 }
 
 fn folder(path: &Path) -> &Path {

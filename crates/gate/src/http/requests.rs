@@ -154,10 +154,12 @@ impl HttpServer {
             }
             subscription.get_or_insert_with(|| shutdown.subscribe(cx.waker()));
             if shutdown.stage() != Stage::Open {
-                if shutdown.stage() == Stage::Closed || state.activity() == Activity::Idle {
+                let idle = state.activity() == Activity::Idle;
+                let waits = idle && shutdown.stage() == Stage::Leaving;
+                if shutdown.stage() == Stage::Closed || (idle && !waits) {
                     return Poll::Ready(Ended::Closed(End::Drain));
                 }
-                if !std::mem::replace(&mut draining, true) {
+                if !waits && !std::mem::replace(&mut draining, true) {
                     Pin::new(&mut *connection).graceful_shutdown();
                 }
             }

@@ -87,16 +87,16 @@ impl Acceptor {
     /// The runtime cannot register the listener.
     pub fn accept_on(
         self: Rc<Self>,
-        listener: TcpListener,
+        listener: Arc<TcpListener>,
         scheme: Scheme,
     ) -> io::Result<impl Future<Output = ()>> {
-        // SAFETY: the listener owns its descriptor and keeps it until dropped.
+        // SAFETY: the listener owns its descriptor and keeps it until its last owner drops it.
         let listener =
             unsafe { AsyncFd::register_with_interest(listener, tokio::io::Interest::READABLE) }?;
         Ok(self.accept_loop(listener, scheme))
     }
 
-    async fn accept_loop(self: Rc<Self>, listener: AsyncFd<TcpListener>, scheme: Scheme) {
+    async fn accept_loop(self: Rc<Self>, listener: AsyncFd<Arc<TcpListener>>, scheme: Scheme) {
         loop {
             let Ok(mut ready) = listener.readable().await else { return };
             let pipeline = self.pipeline();

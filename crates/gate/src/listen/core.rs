@@ -14,7 +14,7 @@ use crate::telemetry::labels::Bucket;
 use std::io;
 use std::net::TcpListener;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::spawn_local;
@@ -23,7 +23,7 @@ use tokio::task::spawn_local;
 const SETTLE: Duration = Duration::from_millis(50);
 
 /// The listening sockets of one core, and the protocol of each.
-pub type Listeners = Vec<(TcpListener, Scheme)>;
+pub type Listeners = Vec<(Arc<TcpListener>, Scheme)>;
 
 /// The deadline by which a core must have drained, once it is to drain.
 pub type Drain = watch::Receiver<Option<Instant>>;
@@ -39,6 +39,10 @@ pub struct Parts {
     pub generations: watch::Receiver<Arc<Generation>>,
     /// When to drain.
     pub drain: Drain,
+    /// Whether another process takes the gate's place.
+    pub handed_over: watch::Receiver<bool>,
+    /// Learns that a core accepts connections.
+    pub accepts: mpsc::Sender<()>,
     /// Watches the tasks of the core.
     pub supervisor: Supervisor,
 }
@@ -63,7 +67,8 @@ pub fn run(parts: Parts, index: usize, listeners: Listeners) -> io::Result<()> {
 }
 
 async fn run_until_drained(parts: Parts, index: usize, listeners: Listeners) -> io::Result<()> {
-    let Parts { shared, sessions, mut generations, mut drain, supervisor } = parts;
+    let Parts { shared, sessions, mut generations, mut drain, handed_over, accepts, supervisor } =
+        parts;
     let generation = generations.borrow_and_update().clone();
     let context = CoreContext::new(shared, index).renewed(generation.config.clone());
     let pipeline = Pipeline::new(&context, &generation, sessions);
@@ -79,6 +84,8 @@ async fn run_until_drained(parts: Parts, index: usize, listeners: Listeners) -> 
     spawn_local(Metered::new(Bucket::Arrival, dispatch));
     let upkeep = supervisor.watch(Component::CoreUpkeep, upkeep(acceptor.clone()));
     spawn_local(Metered::new(Bucket::Upkeep, upkeep));
+    let _ = accepts.send(());
+    drop(accepts);
 
     while drain.borrow_and_update().is_none() {
         tokio::select! {
@@ -94,8 +101,12 @@ async fn run_until_drained(parts: Parts, index: usize, listeners: Listeners) -> 
         accepting.abort();
         let _ = accepting.await;
     }
-    context.shutdown.advance(Stage::Draining);
-    dispatcher.refuse_all();
+    if *handed_over.borrow() {
+        context.shutdown.advance(Stage::Leaving);
+    } else {
+        context.shutdown.advance(Stage::Draining);
+        dispatcher.refuse_all();
+    }
     // The deadline may come nearer.
     let deadline_passed = || drain.borrow().is_none_or(|deadline| Instant::now() >= deadline);
     while context.counters.open.get() > 0 && !deadline_passed() {

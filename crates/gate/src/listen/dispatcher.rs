@@ -147,7 +147,7 @@ impl Dispatcher {
     /// queue. Returns when to dispatch again, `None` if the queue is empty.
     fn dispatch(&self, now: Instant) -> Option<Instant> {
         let context = self.context();
-        if context.shutdown.stage() != Stage::Open {
+        if context.shutdown.stage() >= Stage::Draining {
             self.refuse_all();
         }
         // Admissions first: no session is refused because it waited while the event loop

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::socket::{self, Arrival, Scheme};
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -61,10 +61,34 @@ fn unbound(address: SocketAddr, only_v6: bool) -> io::Result<Socket> {
 fn open(address: SocketAddr, backlog: u32, only_v6: bool) -> io::Result<TcpListener> {
     let socket = unbound(address, only_v6)?;
     socket.set_reuse_port(true)?;
+    socket.bind(&address.into())?;
+    let listener = socket.into();
+    prepare(&listener, backlog)?;
+    Ok(listener)
+}
+
+/// Opens another socket at the address of one, if both may share the port.
+///
+/// # Errors
+/// They may not.
+pub fn beside(listener: &TcpListener, backlog: u32) -> io::Result<TcpListener> {
+    let socket = SockRef::from(listener);
+    if !socket.reuse_port()? {
+        return Err(io::ErrorKind::AddrInUse.into());
+    }
+    let address = listener.local_addr()?;
+    open(address, backlog, address.is_ipv6() && socket.only_v6()?)
+}
+
+/// Makes a bound socket listen as the gate needs it; also one that listens already.
+///
+/// # Errors
+/// The kernel's error.
+pub fn prepare(listener: &TcpListener, backlog: u32) -> io::Result<()> {
+    let socket = SockRef::from(listener);
     // Accepted sockets inherit this.
     socket.set_tcp_nodelay(true)?;
     socket.set_nonblocking(true)?;
-    socket.bind(&address.into())?;
     socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
     let seconds = DEFER_ACCEPT_S;
     // SAFETY: the option's value is a live c_int of the given size. Failure is
@@ -78,7 +102,7 @@ fn open(address: SocketAddr, backlog: u32, only_v6: bool) -> io::Result<TcpListe
             size_of_val(&seconds) as libc::socklen_t,
         );
     }
-    Ok(socket.into())
+    Ok(())
 }
 
 /// Accepts one connection; `WouldBlock` if there is none.

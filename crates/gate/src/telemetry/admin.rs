@@ -45,7 +45,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// A bound admin address, not served yet.
 #[derive(Debug)]
 pub struct Admin {
-    listener: TcpListener,
+    listener: Arc<TcpListener>,
     address: SocketAddr,
 }
 
@@ -56,10 +56,23 @@ impl Admin {
     /// The port is taken, or may not be had.
     pub fn bind(address: SocketAddr) -> Result<Self, Error> {
         let fail = |error: io::Error| Error { address, reason: reason(&error, address) };
-        let listener = TcpListener::bind(address).map_err(fail)?;
+        Self::listening(TcpListener::bind(address).map_err(fail)?, address)
+    }
+
+    /// The same with a socket that listens already, at this address.
+    ///
+    /// # Errors
+    /// It cannot be used.
+    pub fn listening(listener: TcpListener, address: SocketAddr) -> Result<Self, Error> {
+        let fail = |error: io::Error| Error { address, reason: reason(&error, address) };
         listener.set_nonblocking(true).map_err(fail)?;
         let address = listener.local_addr().map_err(fail)?;
-        Ok(Self { listener, address })
+        Ok(Self { listener: Arc::new(listener), address })
+    }
+
+    /// The socket, for the gate that takes this one's place.
+    pub fn socket(&self) -> Arc<TcpListener> {
+        self.listener.clone()
     }
 
     /// The address as bound.
@@ -70,7 +83,9 @@ impl Admin {
     /// Serves until dropped. Run it on a current-thread tokio runtime of its
     /// own (or that of the tick): the work of a page is tens of microseconds.
     pub async fn serve(self, source: Source) {
-        let listener = match tokio::net::TcpListener::from_std(self.listener) {
+        let listener = self.listener.try_clone().and_then(tokio::net::TcpListener::from_std);
+        drop(self.listener);
+        let listener = match listener {
             Ok(listener) => listener,
             Err(error) => return tracing::error!(%error, "the admin address cannot be served"),
         };

@@ -30,8 +30,9 @@ fn the_flags_of_the_page_are_those_of_the_command() {
     let (_, flags) = page.split_once("## Flags").unwrap();
     let rows = flags.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
     let listed = rows.map(|(flag, _)| flag.to_owned());
-    // The path of the file is no key of it.
-    let listed: BTreeSet<_> = listed.chain(["--config".to_owned()]).collect();
+    // The path of the file is no key of it, nor what concerns one process.
+    let others = ["--config", "--pid-file"].map(str::to_owned);
+    let listed: BTreeSet<_> = listed.chain(others).collect();
     assert_eq!(listed, command);
 }
 

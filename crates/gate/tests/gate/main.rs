@@ -12,6 +12,7 @@ mod conformance;
 mod connection_limit;
 mod deadlines;
 mod frameworks;
+mod handover;
 mod handshake_kinds;
 mod hello;
 mod http2;

@@ -3,6 +3,7 @@
 use crate::common::*;
 use std::sync::mpsc;
 use tidegate_gate::config::Config;
+use tidegate_gate::handover::Inherited;
 use tidegate_gate::{Component, Gate, InjectedFault};
 
 fn gate_that_fails(part: Component) -> (Gate, tokio::sync::watch::Sender<bool>) {
@@ -14,7 +15,7 @@ fn gate_that_fails(part: Component) -> (Gate, tokio::sync::watch::Sender<bool>) 
     );
     let (fault, switch) = InjectedFault::of(part);
     let config = Config::from_toml(&text, "test.toml").unwrap();
-    (Gate::start_with(config, Some(fault)).unwrap(), switch)
+    (Gate::start_with(config, Inherited::default(), Some(fault)).unwrap(), switch)
 }
 
 #[test]

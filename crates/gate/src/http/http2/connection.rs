@@ -125,7 +125,9 @@ impl Server {
                     return Poll::Ready(self.why(over, context));
                 }
                 if shutdown.stage() != Stage::Open {
-                    if shutdown.stage() == Stage::Closed || self.is_quiet() {
+                    // Requests may be under way until the customer has the GOAWAY.
+                    let waits = shutdown.stage() == Stage::Leaving;
+                    if shutdown.stage() == Stage::Closed || (!waits && self.is_quiet()) {
                         return Poll::Ready(End::Drain);
                     }
                     if let Library::Serves(library) = &mut self.library

@@ -170,6 +170,13 @@ pub fn gate_with(upstream: SocketAddr, more: &str, change: impl Fn(&mut Config))
 
 /// A gate with these lines in its upstream section.
 pub fn gate_of(upstream: &str, more: &str, change: impl Fn(&mut Config)) -> Gate {
+    let mut config = config_of(upstream, more);
+    change(&mut config);
+    Gate::start(config).unwrap()
+}
+
+/// The configuration of such a gate.
+pub fn config_of(upstream: &str, more: &str) -> Config {
     let mut text = String::new();
     if !more.contains("[listen]") {
         let core = a_core();
@@ -184,10 +191,7 @@ pub fn gate_of(upstream: &str, more: &str, change: impl Fn(&mut Config)) -> Gate
     }
     text +=
         &format!("[upstream]\nprocesses = \"none\"\ncheck_interval = \"0s\"\n{upstream}\n{more}");
-    let mut config =
-        Config::from_toml(&text, "test.toml").unwrap_or_else(|mistakes| panic!("{mistakes}"));
-    change(&mut config);
-    Gate::start(config).unwrap()
+    Config::from_toml(&text, "test.toml").unwrap_or_else(|mistakes| panic!("{mistakes}"))
 }
 
 /// Waits until the gate's counters satisfy a condition.
