@@ -113,6 +113,12 @@ keys! {
         /// PEM file with the certificates of the authorities that sign clients' certificates.
         client_ca: Option<PathBuf> = Unset, FilePath,
             because "required if `tls.client_auth` is not `off`";
+        /// PEM file with certificate revocation lists, or a list of such files. A client is refused
+        /// whose certificate, or one between it and the authority, is revoked, or is of an issuer
+        /// that has no list here, or whose list has expired, as by nginx and HAProxy. A change of
+        /// what is revoked voids the tickets of clients.
+        client_crl: Option<Vec<PathBuf>> = Unset, OneOrMore(FilePath),
+            because "an authority that revokes nothing has no list";
         /// Header field in which the upstream receives the subject of the client's verified
         /// certificate (RFC 4514). What customers send in it is removed, in every spelling.
         client_subject_header: Option<HeaderName> = Unset, FieldName,

@@ -3,6 +3,7 @@
 use super::checked::Config;
 use super::file_stamp::FileStamp;
 use super::identity::{self, Identity, Wrong};
+use super::revocation::Revocations;
 use super::ticket_keys;
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
@@ -19,6 +20,8 @@ pub struct Files {
     pub identities: Vec<Arc<Identity>>,
     /// Certificates of `tls.client_ca`.
     pub client_roots: Option<Arc<Vec<CertificateDer<'static>>>>,
+    /// Lists of `tls.client_crl`; none: no certificate of a client counts as revoked.
+    pub client_revocations: Option<Arc<Revocations>>,
     /// Certificates of `upstream.ca`; none: the system's own.
     pub upstream_roots: Option<Arc<Vec<CertificateDer<'static>>>>,
     /// The files as they were before they were read.
@@ -47,7 +50,8 @@ impl Config {
         let one = [&self.tls.certificate, &self.tls.key, &self.tls.client_ca, &self.upstream.ca];
         let more = self.tls.certificates.iter().flatten();
         let more = more.flat_map(|files| [&files.certificate, &files.key]);
-        let paths = one.into_iter().flatten().chain(more);
+        let lists = self.tls.client_crl.iter().flatten();
+        let paths = one.into_iter().flatten().chain(more).chain(lists);
         paths.map(|path| (path.clone(), FileStamp::of(path))).collect()
     }
 
@@ -72,6 +76,7 @@ impl Config {
             }
         }
         files.client_roots = reader.roots("tls.client_ca", &tls.client_ca);
+        files.client_revocations = reader.revocations("tls.client_crl", &tls.client_crl);
         let upstream_roots = reader.certificates("upstream.ca", &self.upstream.ca);
         files.upstream_roots = upstream_roots.map(Arc::new);
         if let Some(path) = reader.sound("tls.ticket_keys", &tls.ticket_keys) {
@@ -142,6 +147,15 @@ impl FileReader<'_> {
         });
         self.noted(key, path.as_deref()?, added)?;
         Some(Arc::new(roots))
+    }
+
+    /// The revocation lists of all files.
+    fn revocations(&self, key: &str, paths: &Option<Vec<PathBuf>>) -> Option<Arc<Revocations>> {
+        let paths = paths.as_ref().filter(|_| (self.sound)(key))?;
+        let mut all = Revocations::default();
+        let mut add = |path: &PathBuf| self.noted(key, path, all.add(path));
+        let read: Vec<_> = paths.iter().map(&mut add).collect();
+        read.iter().all(Option::is_some).then(|| Arc::new(all))
     }
 
     /// A certificate with its key. One that comes after `others` must have a name by which

@@ -162,7 +162,10 @@ pub fn join(
 }
 
 /// The bytes of a file; overwritten when they are dropped, since they may be a key.
-fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Problem> {
+///
+/// # Errors
+/// It cannot be read, or is too large, and a remedy.
+pub fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Problem> {
     let show = path.display();
     let unreadable = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => {
@@ -194,7 +197,8 @@ fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Problem> {
     Ok(bytes)
 }
 
-fn unreadable_pem(error: &rustls::pki_types::pem::Error) -> Problem {
+/// The problem of a file that is not PEM as it should be.
+pub fn unreadable_pem(error: &rustls::pki_types::pem::Error) -> Problem {
     Problem::new(
         format!("is PEM that cannot be read ({error})"),
         "copy the file again, whole, from where it was made",

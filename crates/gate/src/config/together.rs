@@ -63,6 +63,7 @@ pub(super) fn check(config: &Config, root: &Section<'_>) {
     };
     rule(&[keys[1], keys[0]], off && tls.client_ca.is_some(), unused());
     rule(&[keys[2], keys[0]], off && tls.client_subject_header.is_some(), unused());
+    rule(&["tls.client_crl", keys[0]], off && tls.client_crl.is_some(), unused());
 
     const ROTATION: &str = "tls.ticket_rotation";
     const LIFETIME: &str = "tls.ticket_lifetime";
@@ -244,6 +245,7 @@ fn warnings(config: &Config) -> Vec<String> {
         ));
     }
     warnings.extend(expiring(config, unix_now()));
+    warnings.extend(expiring_revocations(config, unix_now()));
     for upstream in config.upstreams() {
         if upstream.insecure && upstream.url.tls {
             warnings.push(format!(
@@ -276,6 +278,24 @@ fn warnings(config: &Config) -> Vec<String> {
         ));
     }
     warnings
+}
+
+/// Revocation lists that have expired or will within a day.
+fn expiring_revocations(config: &Config, now: u64) -> Option<String> {
+    let left = config.files.client_revocations.as_ref()?.expires?.saturating_sub_unsigned(now);
+    let clients = "clients with certificates of its issuer";
+    match left {
+        ..0 => Some(format!(
+            "a revocation list of tls.client_crl expired {} hours ago: {clients} are refused until \
+             there is a new one",
+            -left / 3_600
+        )),
+        0..86_400 => Some(format!(
+            "a revocation list of tls.client_crl expires in {} hours: {clients} are refused then",
+            left / 3_600
+        )),
+        _ => None,
+    }
 }
 
 /// Certificates that have expired or will soon.

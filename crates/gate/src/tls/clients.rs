@@ -25,12 +25,20 @@ pub fn verifier(
     let mut store = RootCertStore::empty();
     roots.iter().try_for_each(|root| store.add(root.clone()))?;
     let builder = WebPkiClientVerifier::builder_with_provider(store.into(), provider.clone());
+    // Expired lists do not count, as with nginx and HAProxy: whoever keeps a new one from the
+    // gate could otherwise go on with a revoked certificate.
+    let builder = match &config.files.client_revocations {
+        Some(revoked) => {
+            builder.with_crls(revoked.lists.iter().cloned()).enforce_revocation_expiration()
+        }
+        None => builder,
+    };
     let builder = if required { builder } else { builder.allow_unauthenticated() };
     builder.build().map_err(|error| rustls::Error::General(error.to_string()))
 }
 
-/// What a ticket states about clients' certificates: a hash of the mode and the authorities,
-/// 0 where none is asked for. The TLS library resumes a session whether or not its client was
+/// What a ticket states about clients' certificates: a hash of the mode, the authorities and
+/// what is revoked, 0 where none is asked for. The TLS library resumes a session whether or not its client was
 /// verified by the rules that hold now; so a ticket that was made under others must not open.
 pub fn rules_hash(config: &Config) -> u64 {
     let Some(roots) = &config.files.client_roots else { return 0 };
@@ -42,6 +50,9 @@ pub fn rules_hash(config: &Config) -> u64 {
     for root in roots.iter() {
         hash.update(&(root.len() as u64).to_be_bytes());
         hash.update(root);
+    }
+    if let Some(revoked) = &config.files.client_revocations {
+        hash.update(&revoked.content);
     }
     let digest = hash.finish();
     let first = digest.as_ref().first_chunk().copied().unwrap_or_default();

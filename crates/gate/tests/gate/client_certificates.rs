@@ -32,14 +32,44 @@ impl Authority {
 
     /// A customer with a certificate of this authority.
     fn customer(&self, version: &'static SupportedProtocolVersion, name: &str) -> ClientConfig {
+        self.numbered(version, name, 1)
+    }
+
+    /// The same with this serial number.
+    fn numbered(
+        &self,
+        version: &'static SupportedProtocolVersion,
+        name: &str,
+        serial: u64,
+    ) -> ClientConfig {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.distinguished_name = rcgen::DistinguishedName::new();
         params.distinguished_name.push(DnType::OrganizationName, "Shop");
         params.distinguished_name.push(DnType::CommonName, name);
+        params.serial_number = Some(serial.into());
         params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
         let certificate = params.signed_by(&key, &self.issuer).unwrap().der().clone();
         with_certificate(version, certificate, &key)
+    }
+
+    /// Writes the list of the revoked numbers, which is valid until this year.
+    fn revoke(&self, file: &Path, serials: &[u64], until: i32) {
+        let revoked = |serial: &u64| rcgen::RevokedCertParams {
+            serial_number: (*serial).into(),
+            revocation_time: rcgen::date_time_ymd(2026, 1, 1),
+            reason_code: None,
+            invalidity_date: None,
+        };
+        let list = rcgen::CertificateRevocationListParams {
+            this_update: rcgen::date_time_ymd(2026, 1, 1),
+            next_update: rcgen::date_time_ymd(until, 1, 2),
+            crl_number: 1u64.into(),
+            issuing_distribution_point: None,
+            revoked_certs: serials.iter().map(revoked).collect(),
+            key_identifier_method: rcgen::KeyIdMethod::Sha256,
+        };
+        std::fs::write(file, list.signed_by(&self.issuer).unwrap().pem().unwrap()).unwrap();
     }
 
     fn lines(&self, auth: &str) -> String {
@@ -211,4 +241,50 @@ fn settings_that_miss_a_part_are_mistakes() {
         assert!(shown.contains(expected), "{lines}: {shown}");
         assert_eq!(shown.lines().count(), 1, "{shown}");
     }
+}
+
+#[test]
+fn a_client_whose_certificate_is_revoked_is_refused_also_with_a_ticket() {
+    let folder = tempfile::tempdir().unwrap();
+    let authority = Authority::new(folder.path(), "ours");
+    let list = folder.path().join("crl.pem");
+    authority.revoke(&list, &[7], 2099);
+    let lines = format!("{}client_crl = {list:?}\n", authority.lines("require"));
+    for version in rustls::ALL_VERSIONS {
+        authority.revoke(&list, &[7], 2099);
+        let gate = gate(subject(), &lines);
+        let alice = Arc::new(authority.numbered(version, "alice", 8));
+        let mallory = Arc::new(authority.numbered(version, "mallory", 7));
+        assert_eq!(visit(&gate, &mallory), None, "{version:?}");
+        assert_eq!(visit(&gate, &alice), Some(("CN=alice,O=Shop".into(), Full)));
+        assert_eq!(visit(&gate, &alice), Some(("CN=alice,O=Shop".into(), Resumed)));
+        // Signed again with the same content, the list changes nothing.
+        authority.revoke(&list, &[7], 2098);
+        assert!(gate.reload(|| gate.config().with_files_read_again()));
+        assert_eq!(visit(&gate, &alice), Some(("CN=alice,O=Shop".into(), Resumed)));
+        authority.revoke(&list, &[7, 8], 2099);
+        assert!(gate.reload(|| gate.config().with_files_read_again()));
+        assert_eq!(visit(&gate, &alice), None, "{version:?}: the ticket is of no use");
+    }
+}
+
+#[test]
+fn clients_of_an_expired_or_missing_list_are_refused_and_the_operator_is_warned() {
+    let folder = tempfile::tempdir().unwrap();
+    let (ours, theirs) =
+        (Authority::new(folder.path(), "ours"), Authority::new(folder.path(), "theirs"));
+    let list = folder.path().join("crl.pem");
+    let lines = format!("{}client_crl = [{list:?}]\n", ours.lines("require"));
+    let alice = || Arc::new(ours.customer(&rustls::version::TLS13, "alice"));
+    ours.revoke(&list, &[], 2026);
+    let expired = gate(subject(), &lines);
+    let warns = |gate: &Gate, of: &str| gate.config().warnings().iter().any(|it| it.contains(of));
+    assert!(warns(&expired, "tls.client_crl expired"));
+    assert_eq!(visit(&expired, &alice()), None);
+    theirs.revoke(&list, &[], 2099);
+    let missing = gate(subject(), &lines);
+    assert_eq!(visit(&missing, &alice()), None);
+    ours.revoke(&list, &[], 2099);
+    let sound = gate(subject(), &lines);
+    assert!(visit(&sound, &alice()).is_some() && !warns(&sound, "tls.client_crl"));
 }
