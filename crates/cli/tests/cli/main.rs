@@ -6,6 +6,7 @@ mod brokerage;
 mod browser;
 mod card;
 mod common;
+mod deploy;
 mod forged;
 mod fulfil;
 mod gate_signals;
