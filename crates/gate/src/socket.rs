@@ -100,10 +100,10 @@ pub fn has_ended(socket: &TcpStream) -> bool {
     }
 }
 
-/// The bytes in the kernel's queue that the peer has not acknowledged; 0 if the kernel does
-/// not tell.
+/// The bytes in the kernel's queue that the peer has not acknowledged, or on a unix socket not
+/// read; 0 if the kernel does not tell.
 ///
-/// Source: tcp(7), SIOCOUTQ, which has the number of TIOCOUTQ.
+/// Source: tcp(7), SIOCOUTQ, which has the number of TIOCOUTQ; Linux, `unix_ioctl`.
 pub fn unacknowledged(socket: &impl AsRawFd) -> u64 {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the descriptor is open as long as its owner is borrowed, and the request
@@ -150,7 +150,7 @@ const COPIED: usize = 4096;
 
 /// Writes as much as the kernel accepts.
 pub fn poll_write(
-    socket: &mut tokio::net::TcpStream,
+    socket: &mut (impl AsyncWrite + Unpin),
     cx: &mut Context<'_>,
     bufs: &[IoSlice<'_>],
 ) -> Poll<io::Result<usize>> {

@@ -1,7 +1,8 @@
-//! Listening TCP sockets of this host and the processes that hold them: the address leads
+//! Listening sockets of this host, TCP and unix, and the processes that hold them: the address leads
 //! to the socket's inode, the inode to the descriptors that refer to it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
 
 use crate::{Files, processes};
 
@@ -34,6 +35,23 @@ impl Endpoint {
 pub fn listeners(files: &Files, endpoint: Endpoint) -> Vec<u64> {
     let listening = listening(files, endpoint);
     listening.map(|socket| socket.inode).filter(|inode| *inode != 0).collect()
+}
+
+/// Inodes of the unix sockets that listen at this path. Malformed lines are skipped.
+///
+/// Source: `proc_pid_net(5)`, `/proc/net/unix`; the flag `__SO_ACCEPTCON` marks a listener.
+pub fn listeners_at(files: &Files, socket: &Path) -> Vec<u64> {
+    let table = files.read("/proc/net/unix").unwrap_or_default();
+    let listener = |line: &str| {
+        // num refcount protocol flags type state inode path
+        let mut columns = line.split_ascii_whitespace();
+        let flags = u32::from_str_radix(columns.nth(3)?, 16).ok()?;
+        let inode = columns.nth(2)?.parse().ok()?;
+        // The path may have spaces.
+        let path = &line[line.find(columns.next()?)?..];
+        (flags & 0x1_0000 != 0 && Path::new(path) == socket).then_some(inode)
+    };
+    table.lines().skip(1).filter_map(listener).collect()
 }
 
 /// The lengths of the accept queues of the sockets that listen for an endpoint.
@@ -207,6 +225,20 @@ mod tests {
         assert!(!holders(&files, &inodes, std::process::id()).contains(&std::process::id()));
         drop(listener);
         assert!(listeners(&files, endpoint).is_empty());
+    }
+
+    #[test]
+    fn the_process_that_listens_on_a_unix_socket_is_found_by_its_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a shop.sock");
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let _customer = std::os::unix::net::UnixStream::connect(&path).unwrap();
+        let _accepted = listener.accept().unwrap();
+        let files = Files::new("/");
+        let inodes = listeners_at(&files, &path);
+        assert_eq!(inodes.len(), 1, "a connection has the same path and does not listen");
+        assert!(holders(&files, &inodes, 0).contains(&std::process::id()));
+        assert!(listeners_at(&files, &folder.path().join("a")).is_empty());
     }
 
     #[test]

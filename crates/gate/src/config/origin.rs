@@ -1,9 +1,10 @@
-//! The origin of the upstream: scheme, host and port.
+//! The origin of an upstream: scheme, host and port, or a unix socket.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 use tidegate_config::{Problem, Rule, Value, text_of};
 
-/// Scheme, host and port of a service; no path.
+/// Scheme, host and port of a service, or its unix socket; no path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// Whether the connection is TLS (`https`).
@@ -12,9 +13,17 @@ pub struct Origin {
     pub host: String,
     /// Port; 80 or 443 when the URL has none.
     pub port: u16,
+    /// The unix socket to connect to. Host and port are those of `Host` alone then:
+    /// `localhost` and 80.
+    pub socket: Option<PathBuf>,
 }
 
 impl Origin {
+    /// That of a unix socket, which speaks plain HTTP.
+    fn at_socket(path: &Path) -> Self {
+        Self { tls: false, host: "localhost".into(), port: 80, socket: Some(path.into()) }
+    }
+
     /// `host:port`, an IPv6 address in brackets: for connecting and for `Host`.
     pub fn authority(&self) -> String {
         if self.host.contains(':') {
@@ -32,7 +41,10 @@ impl Origin {
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}", self.scheme(), self.authority())
+        match &self.socket {
+            Some(path) => write!(f, "{SOCKET}{}", path.display()),
+            None => write!(f, "{}://{}", self.scheme(), self.authority()),
+        }
     }
 }
 
@@ -42,6 +54,12 @@ pub struct Url;
 
 /// What is proposed where nothing closer is known.
 const EXAMPLE: &str = "http://127.0.0.1:8080";
+/// How the URL of a unix socket begins.
+const SOCKET: &str = "unix:";
+/// Longest path of a unix socket, in bytes.
+///
+/// Source: unix(7), `sun_path` has 108 bytes with the final NUL.
+const SOCKET_PATH: usize = 107;
 
 impl Rule for Url {
     type Read<'r> = Origin;
@@ -49,7 +67,9 @@ impl Rule for Url {
     fn read(&self, value: &Value<'_>) -> Result<Origin, Problem> {
         let given = text_of(value, EXAMPLE)?;
         read(given).map_err(|remedy| {
-            Problem::new("must be a URL of http:// or https:// with a host and no path", remedy)
+            let rule =
+                "must be a URL of http:// or https:// with a host and no path, or unix:/PATH";
+            Problem::new(rule, remedy)
         })
     }
 
@@ -58,7 +78,7 @@ impl Rule for Url {
     }
 
     fn range(&self) -> String {
-        "http or https, a host, a port; no path".into()
+        "http or https, a host, a port, no path; or `unix:` and the path of a socket".into()
     }
 }
 
@@ -67,12 +87,14 @@ impl Rule for Url {
 /// # Errors
 /// The remedy. A URL that it proposes can be read.
 fn read(given: &str) -> Result<Origin, String> {
-    const SOCKETS: [&str; 4] = ["/", ".", "unix:", "http://unix:/"];
-    if SOCKETS.iter().any(|prefix| given.starts_with(prefix)) {
-        return Err(format!(
-            "the gate cannot connect to a unix socket; let the service listen on an address, such \
-             as \"{EXAMPLE}\""
-        ));
+    if let Some(path) = given.strip_prefix(SOCKET) {
+        return read_socket(path);
+    }
+    // As Docker, nginx and curl write it.
+    let slashed = ["http://unix:", "http+unix://", "unix+http://"];
+    let meant = slashed.iter().find_map(|prefix| given.strip_prefix(prefix)).unwrap_or(given);
+    if let ("/", Ok(socket)) = (meant.get(..1).unwrap_or(""), read_socket(meant)) {
+        return Err(format!("try \"{socket}\""));
     }
     let url = match url::Url::parse(given) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => url,
@@ -94,12 +116,28 @@ fn read(given: &str) -> Result<Origin, String> {
     if port == 0 {
         return Err("name a port of 1 to 65535".into());
     }
-    let origin = Origin { tls: url.scheme() == "https", host, port };
+    let origin = Origin { tls: url.scheme() == "https", host, port, socket: None };
     let bare = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
     if !bare || !url.username().is_empty() || url.password().is_some() {
         return Err(format!("try \"{origin}\""));
     }
     Ok(origin)
+}
+
+/// Reads the path of a unix socket.
+fn read_socket(path: &str) -> Result<Origin, String> {
+    // `unix:///a` is the same.
+    let path = match path.strip_prefix("//") {
+        Some(below) if below.starts_with('/') => below,
+        _ => path,
+    };
+    if !path.starts_with('/') || path.len() == 1 || path.bytes().any(|byte| byte < b' ') {
+        return Err("write the whole path, such as \"unix:/run/shop.sock\"".into());
+    }
+    if path.len() > SOCKET_PATH {
+        return Err(format!("a socket's path has at most {SOCKET_PATH} bytes"));
+    }
+    Ok(Origin::at_socket(Path::new(path)))
 }
 
 #[cfg(test)]
@@ -112,6 +150,8 @@ mod tests {
         for (given, shown) in [
             ("http://shop", "http://shop:80"),
             ("https://Shop.Example/", "https://shop.example:443"),
+            ("unix:/run/shop.sock", "unix:/run/shop.sock"),
+            ("unix:///run/shop.sock", "unix:/run/shop.sock"),
             ("http://[::1]:8080", "http://[::1]:8080"),
         ] {
             assert_eq!(read(given).unwrap().to_string(), shown);
@@ -133,9 +173,14 @@ mod tests {
         ] {
             assert_eq!(read(given).unwrap_err(), remedy, "{given}");
         }
-        for socket in ["unix:/run/a.sock", "unix:///a.sock", "http://unix:/run/a", "/a", "./a"] {
-            assert!(read(socket).unwrap_err().contains("unix socket"), "{socket}");
+        for socket in ["http://unix:/run/a", "http+unix:///run/a", "/run/a"] {
+            assert_eq!(read(socket).unwrap_err(), "try \"unix:/run/a\"");
         }
+        for socket in ["unix:", "unix:/", "unix:a.sock", "unix:./a", "unix://a/b"] {
+            assert!(read(socket).unwrap_err().contains("the whole path"), "{socket}");
+        }
+        assert!(read(&format!("unix:/{}", "a".repeat(106))).is_ok());
+        assert!(read(&format!("unix:/{}", "a".repeat(107))).unwrap_err().contains("107 bytes"));
         assert!(read("http://unix:8080").is_ok(), "a host of this name");
     }
 

@@ -215,6 +215,9 @@ fn collide(one: SocketAddr, other: SocketAddr) -> bool {
 /// Whether the upstream is the gate itself: the same port at an address that
 /// the gate listens on.
 pub(super) fn is_own(origin: &Origin, listen: SocketAddr) -> bool {
+    if origin.socket.is_some() {
+        return false;
+    }
     let ip = match origin.host.as_str() {
         "localhost" => Some(IpAddr::from([127, 0, 0, 1])),
         host => host.parse::<IpAddr>().ok(),

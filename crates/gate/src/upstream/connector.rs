@@ -1,13 +1,13 @@
 //! Connections to the service behind the gate.
 
-use crate::config::{Config, Upstream};
+use crate::config::{Config, Origin, Upstream};
 use crate::error::Error;
 use crate::framing::{Fault, Limits};
 use crate::http::request_body::RequestBody;
 use crate::socket;
 use crate::upstream::error::ConnectError;
 use crate::upstream::responses::Responses;
-use crate::upstream::unacked::{OverTcp, UnackedMeter};
+use crate::upstream::unacked::UnackedMeter;
 use crate::upstream::watched::WatchedSocket;
 use hyper::client::conn::http1::{Builder, Connection, SendRequest};
 use hyper_util::rt::TokioIo;
@@ -17,25 +17,47 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 /// Opens connections to the upstream; each core has a copy.
 #[derive(Clone)]
 pub struct Connector {
-    host: String,
-    port: u16,
+    to: Target,
     tls: Option<(TlsConnector, ServerName<'static>)>,
     timeout: Duration,
     builder: Builder,
     limits: Limits,
+}
+
+/// What is connected to.
+#[derive(Clone)]
+enum Target {
+    /// The addresses of a name, in turn.
+    Name(String, u16),
+    /// One address.
+    Address(SocketAddr),
+    /// A unix socket.
+    Socket(PathBuf),
+}
+
+impl Target {
+    fn of(origin: &Origin) -> Self {
+        match (&origin.socket, origin.host.parse::<IpAddr>()) {
+            (Some(path), _) => Self::Socket(path.clone()),
+            (None, Ok(address)) => Self::Address(SocketAddr::new(address, origin.port)),
+            (None, Err(_)) => Self::Name(origin.host.clone(), origin.port),
+        }
+    }
 }
 
 impl Connector {
@@ -66,9 +88,8 @@ impl Connector {
         if config.limits.head_max_fields != 100 {
             builder.max_headers(config.limits.head_max_fields);
         }
-        let (host, port) = (origin.host.clone(), origin.port);
         let timeout = upstream.connect_timeout;
-        Ok(Self { host, port, tls, timeout, builder, limits })
+        Ok(Self { to: Target::of(origin), tls, timeout, builder, limits })
     }
 
     /// Opens a connection, within the connect timeout.
@@ -94,14 +115,18 @@ impl Connector {
     }
 
     async fn open_in_time(&self) -> Result<UpstreamSocket, ConnectError> {
-        let mut step = Step::Resolve;
+        let mut step = Step::Begin;
         match tokio::time::timeout(self.timeout, self.open(&mut step)).await {
             Ok(opened) => opened,
             Err(_) => {
-                let step = match step {
-                    Step::Resolve => format!("resolving {}", self.host),
-                    Step::Connect(address) => format!("connecting to {address}"),
-                    Step::Tls(address) => format!("TLS with {address}"),
+                let step = match (step, &self.to) {
+                    (Step::Connect(address), _) => format!("connecting to {address}"),
+                    (Step::Tls(address), _) => format!("TLS with {address}"),
+                    (Step::Begin, Target::Name(host, _)) => format!("resolving {host}"),
+                    (Step::Begin, Target::Socket(path)) => {
+                        format!("connecting to {}", path.display())
+                    }
+                    (Step::Begin, Target::Address(address)) => format!("connecting to {address}"),
                 };
                 Err(ConnectError::Late { step, timeout: self.timeout })
             }
@@ -109,33 +134,36 @@ impl Connector {
     }
 
     async fn open(&self, step: &mut Step) -> Result<UpstreamSocket, ConnectError> {
-        let resolve = |source| ConnectError::Resolve { host: self.host.clone(), source };
-        let addresses: Vec<SocketAddr> = match self.host.parse::<IpAddr>() {
-            Ok(address) => vec![SocketAddr::new(address, self.port)],
-            Err(_) => {
-                let found = tokio::net::lookup_host((self.host.as_str(), self.port)).await;
-                found.map_err(resolve)?.collect()
+        match &self.to {
+            Target::Address(address) => self.open_at(*address, step).await,
+            Target::Socket(path) => {
+                let refused =
+                    |source| ConnectError::Connect { address: path.display().to_string(), source };
+                UnixStream::connect(path).await.map(UpstreamSocket::Local).map_err(refused)
             }
-        };
-        let mut failed = resolve(io::Error::other("no address"));
-        for address in addresses {
-            *step = Step::Connect(address);
-            match TcpStream::connect(address).await {
-                Ok(socket) => return self.secure(socket, address, step).await,
-                Err(source) => {
-                    failed = ConnectError::Connect { address: address.to_string(), source };
+            Target::Name(host, port) => {
+                let resolve = |source| ConnectError::Resolve { host: host.clone(), source };
+                let found = tokio::net::lookup_host((host.as_str(), *port)).await;
+                let mut failed = resolve(io::Error::other("no address"));
+                for address in found.map_err(resolve)? {
+                    match self.open_at(address, step).await {
+                        Err(error @ ConnectError::Connect { .. }) => failed = error,
+                        opened => return opened,
+                    }
                 }
+                Err(failed)
             }
         }
-        Err(failed)
     }
 
-    async fn secure(
+    async fn open_at(
         &self,
-        socket: TcpStream,
         address: SocketAddr,
         step: &mut Step,
     ) -> Result<UpstreamSocket, ConnectError> {
+        *step = Step::Connect(address);
+        let refused = |source| ConnectError::Connect { address: address.to_string(), source };
+        let socket = TcpStream::connect(address).await.map_err(refused)?;
         // Failure only delays.
         let _ = socket.set_nodelay(true);
         let Some((connector, name)) = &self.tls else { return Ok(UpstreamSocket::Plain(socket)) };
@@ -147,10 +175,10 @@ impl Connector {
     }
 }
 
-/// What opening a connection waits for.
+/// How far opening a connection has come.
 #[derive(Clone, Copy)]
 enum Step {
-    Resolve,
+    Begin,
     Connect(SocketAddr),
     Tls(SocketAddr),
 }
@@ -265,17 +293,22 @@ impl ServerCertVerifier for AnyCertificate {
     }
 }
 
-/// A socket to the upstream, with or without TLS.
+/// A socket to the upstream, with or without TLS, or a unix socket.
 enum UpstreamSocket {
     Plain(TcpStream),
+    Local(UnixStream),
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-/// Calls a method of tokio's traits on either socket.
+/// Calls a method of tokio's traits on any of the sockets.
 macro_rules! on_socket {
     ($self:ident, $socket:ident => $call:expr) => {
         match $self.get_mut() {
             Self::Plain($socket) => {
+                let $socket = Pin::new($socket);
+                $call
+            }
+            Self::Local($socket) => {
                 let $socket = Pin::new($socket);
                 $call
             }
@@ -287,11 +320,12 @@ macro_rules! on_socket {
     };
 }
 
-impl OverTcp for UpstreamSocket {
-    fn tcp(&self) -> &TcpStream {
+impl AsFd for UpstreamSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Self::Plain(socket) => socket,
-            Self::Tls(socket) => socket.get_ref().0,
+            Self::Plain(socket) => socket.as_fd(),
+            Self::Local(socket) => socket.as_fd(),
+            Self::Tls(socket) => socket.get_ref().0.as_fd(),
         }
     }
 }
@@ -322,6 +356,7 @@ impl AsyncWrite for UpstreamSocket {
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Self::Plain(socket) => socket::poll_write(socket, cx, bufs),
+            Self::Local(socket) => socket::poll_write(socket, cx, bufs),
             Self::Tls(socket) => Pin::new(&mut **socket).poll_write_vectored(cx, bufs),
         }
     }

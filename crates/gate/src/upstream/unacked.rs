@@ -4,8 +4,8 @@
 
 use crate::socket;
 use std::cell::Cell;
+use std::os::fd::BorrowedFd;
 use std::task::Poll;
-use tokio::net::TcpStream;
 
 /// Asks a [`WatchedSocket`](crate::upstream::watched::WatchedSocket).
 #[derive(Debug, Default)]
@@ -26,15 +26,9 @@ impl UnackedMeter {
     }
 
     /// Measures, if that is demanded and the socket accepted no more.
-    pub fn note<T>(&self, polled: &Poll<T>, socket: &TcpStream) {
+    pub fn note<T>(&self, polled: &Poll<T>, socket: BorrowedFd<'_>) {
         if polled.is_pending() && self.due.take() {
-            self.found.set(Some(socket::unacknowledged(socket)));
+            self.found.set(Some(socket::unacknowledged(&socket)));
         }
     }
-}
-
-/// A stream over TCP.
-pub trait OverTcp {
-    /// The socket below.
-    fn tcp(&self) -> &TcpStream;
 }

@@ -2,8 +2,9 @@
 //! a measurement of what it has not acknowledged can be demanded.
 
 use crate::upstream::responses::Responses;
-use crate::upstream::unacked::{OverTcp, UnackedMeter};
+use crate::upstream::unacked::UnackedMeter;
 use std::io::{self, IoSlice};
+use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -56,7 +57,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for WatchedSocket<S> {
     }
 }
 
-impl<S: AsyncWrite + OverTcp + Unpin> AsyncWrite for WatchedSocket<S> {
+impl<S: AsyncWrite + AsFd + Unpin> AsyncWrite for WatchedSocket<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -66,7 +67,7 @@ impl<S: AsyncWrite + OverTcp + Unpin> AsyncWrite for WatchedSocket<S> {
             return Poll::Pending;
         }
         let polled = Pin::new(&mut self.socket).poll_write(cx, buf);
-        self.unacked.note(&polled, self.socket.tcp());
+        self.unacked.note(&polled, self.socket.as_fd());
         self.written(polled, cx)
     }
 
@@ -79,7 +80,7 @@ impl<S: AsyncWrite + OverTcp + Unpin> AsyncWrite for WatchedSocket<S> {
             return Poll::Pending;
         }
         let polled = Pin::new(&mut self.socket).poll_write_vectored(cx, bufs);
-        self.unacked.note(&polled, self.socket.tcp());
+        self.unacked.note(&polled, self.socket.as_fd());
         self.written(polled, cx)
     }
 
@@ -92,7 +93,7 @@ impl<S: AsyncWrite + OverTcp + Unpin> AsyncWrite for WatchedSocket<S> {
             return Poll::Pending;
         }
         let polled = Pin::new(&mut self.socket).poll_flush(cx);
-        self.unacked.note(&polled, self.socket.tcp());
+        self.unacked.note(&polled, self.socket.as_fd());
         self.written(polled, cx)
     }
 

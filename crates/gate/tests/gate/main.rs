@@ -21,6 +21,7 @@ mod http2_peers;
 mod listeners;
 mod manners;
 mod plain_http;
+mod pools;
 mod prefixes;
 mod proxy;
 mod proxy_protocol;

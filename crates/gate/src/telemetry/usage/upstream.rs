@@ -2,6 +2,7 @@
 //! used.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -17,12 +18,28 @@ use crate::config::{Origin, Processes, Upstream};
 enum Target {
     /// Nothing: the upstream is on another host, or the configuration asks for none.
     Nothing,
-    /// The processes that listen on an endpoint, and their descendants.
-    Listener(Endpoint),
+    /// The processes that listen at these places, and their descendants.
+    Listeners(Vec<Place>),
     /// The processes of these ids.
     Processes(Vec<u32>),
     /// A control group.
     Group(PathBuf),
+}
+
+/// Where processes listen on this host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    Port(Endpoint),
+    Socket(PathBuf),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Port(endpoint) => write!(f, "port {}", endpoint.port),
+            Self::Socket(path) => write!(f, "{}", path.display()),
+        }
+    }
 }
 
 /// Shortest and longest interval between searches for the processes. A new worker is to be
@@ -50,6 +67,8 @@ pub struct UpstreamUsage {
     last: BTreeMap<u32, Duration>,
     /// CPU time of the group as of the last call of `used`.
     group_last: Option<Duration>,
+    /// Why a part of it is never visible.
+    elsewhere: Option<String>,
     /// Why it, or a part of it, cannot be measured, and the remedy: a sentence. `None` when
     /// it is measured.
     pub note: Option<String>,
@@ -68,6 +87,7 @@ impl UpstreamUsage {
             ended: false,
             last: BTreeMap::new(),
             group_last: None,
+            elsewhere: note.clone(),
             note,
         }
     }
@@ -91,10 +111,16 @@ impl UpstreamUsage {
     fn search(&mut self, files: &Files, mounts: &Mounts, kernel: &dyn Kernel) {
         match &self.target {
             Target::Nothing => {}
-            Target::Listener(endpoint) => {
-                let found = listening_processes(*endpoint, self.own, files, kernel);
-                self.note = found.as_ref().err().cloned();
-                self.pids = found.unwrap_or_default();
+            Target::Listeners(places) => {
+                self.note = self.elsewhere.clone();
+                let mut pids = BTreeSet::new();
+                for place in places {
+                    match listening_processes(place, self.own, files, kernel) {
+                        Ok(found) => pids.extend(found),
+                        Err(why) => drop(self.note.get_or_insert(why)),
+                    }
+                }
+                self.pids = pids.into_iter().collect();
             }
             Target::Processes(pids) => {
                 let alive = |pid: &u32| *pid != self.own && kernel.cpu_time(*pid).is_some();
@@ -196,10 +222,16 @@ fn target(upstream: &Upstream, files: &Files) -> (Target, Option<String>) {
     match &upstream.processes {
         Processes::None => (Target::Nothing, None),
         Processes::List(pids) => (Target::Processes(pids.clone()), None),
-        Processes::Auto => match endpoint(&upstream.url, files) {
-            Some(endpoint) => (Target::Listener(endpoint), None),
-            None => (Target::Nothing, Some(other_host(&upstream.url.host))),
-        },
+        Processes::Auto => {
+            let origins = [&upstream.url];
+            let elsewhere = origins.iter().find(|origin| place(origin, files).is_none());
+            let places: Vec<_> = origins.iter().filter_map(|origin| place(origin, files)).collect();
+            let target = match places.is_empty() {
+                true => Target::Nothing,
+                false => Target::Listeners(places),
+            };
+            (target, elsewhere.map(|origin| other_host(&origin.host)))
+        }
     }
 }
 
@@ -211,18 +243,21 @@ fn other_host(host: &str) -> String {
     )
 }
 
-/// The endpoint on this host that an origin may name: by an address, by `localhost` or by
+/// The place on this host that an origin may name: by a unix socket, an address, `localhost` or
 /// the host's own name. Other names are not resolved, since the name service may be slow.
-fn endpoint(origin: &Origin, files: &Files) -> Option<Endpoint> {
+fn place(origin: &Origin, files: &Files) -> Option<Place> {
+    if let Some(path) = &origin.socket {
+        return Some(Place::Socket(path.clone()));
+    }
     let port = origin.port;
     if let Ok(address) = origin.host.parse::<IpAddr>() {
-        return Some(Endpoint { address: Some(address), port });
+        return Some(Place::Port(Endpoint { address: Some(address), port }));
     }
     let name = files.read("/proc/sys/kernel/hostname").unwrap_or_default();
     let own = origin.host == "localhost"
         || origin.host.ends_with(".localhost")
         || origin.host.eq_ignore_ascii_case(name.trim());
-    own.then_some(Endpoint { address: None, port })
+    own.then_some(Place::Port(Endpoint { address: None, port }))
 }
 
 /// The interval to the next search, by the duration of the last.
@@ -230,39 +265,41 @@ fn wait_after(took: Duration) -> Duration {
     took.saturating_mul(SEARCH_SHARE).clamp(SEARCH_EVERY.0, SEARCH_EVERY.1)
 }
 
-/// Finds the processes that listen on an endpoint, and their descendants.
+/// Finds the processes that listen at a place, and their descendants.
 ///
 /// # Errors
 /// Why no process is visible, and the remedy: a sentence.
 fn listening_processes(
-    endpoint: Endpoint,
+    place: &Place,
     own: u32,
     files: &Files,
     kernel: &dyn Kernel,
 ) -> Result<Vec<u32>, String> {
-    if let Some(address) = endpoint.address
-        && !kernel.is_own_address(address)
-    {
-        return Err(other_host(&address.to_string()));
-    }
-    let port = endpoint.port;
-    let inodes = sockets::listeners(files, endpoint);
+    let inodes = match place {
+        Place::Socket(path) => sockets::listeners_at(files, path),
+        Place::Port(Endpoint { address: Some(address), .. })
+            if !kernel.is_own_address(*address) =>
+        {
+            return Err(other_host(&address.to_string()));
+        }
+        Place::Port(endpoint) => sockets::listeners(files, *endpoint),
+    };
     if inodes.is_empty() {
         return Err(format!(
-            "no process on this host listens on port {port}; start the service, or name it in \
+            "no process on this host listens on {place}; start the service, or name it in \
              upstream.processes or upstream.cgroup"
         ));
     }
     let pids = sockets::holders(files, &inodes, own);
     if let Some(relay) = pids.iter().find_map(|pid| relay(files, *pid)) {
         return Err(format!(
-            "{relay} listens on port {port} for a service elsewhere; name the service's control group in \
+            "{relay} listens on {place} for a service elsewhere; name the service's control group in \
              upstream.cgroup"
         ));
     }
     if pids.is_empty() {
         return Err(format!(
-            "the process that listens on port {port} cannot be seen: it is this process itself, or \
+            "the process that listens on {place} cannot be seen: it is this process itself, or \
              another user's; upstream.processes or upstream.cgroup can name it"
         ));
     }
