@@ -12,6 +12,9 @@ pub trait Settings: Sized {
     /// that all mistakes are found in one pass.
     fn read(section: &Section<'_>) -> Self;
 
+    /// The same for a table of which another gives what it does not say.
+    fn read_over(section: &Section<'_>, base: &Self) -> Self;
+
     /// The keys whose values differ.
     fn changes(&self, other: &Self) -> Vec<&'static str>;
 
@@ -129,6 +132,20 @@ macro_rules! keys {
                     }
                 }
 
+                fn read_over(section: &$crate::Section<'_>, base: &Self) -> Self {
+                    let mut read = base.clone();
+                    $(if section.get($crate::plain(stringify!($key))).is_some() {
+                        read.$key = section.field(&$crate::Key {
+                            name: $crate::plain(stringify!($key)),
+                            rule: $rule,
+                            preset: $preset,
+                            meaning: &[],
+                            reason: "",
+                        });
+                    })+
+                    read
+                }
+
                 fn changes(&self, other: &Self) -> Vec<&'static str> {
                     let mut changes = Vec::new();
                     $(if self.$key != other.$key {
@@ -164,6 +181,37 @@ macro_rules! keys {
 mod tests {
     use crate::Preset::{Is, Required, Unset};
     use crate::{Keys, Time, Whole, Words};
+
+    mod tables {
+        use crate::Preset::Is;
+        use crate::Whole;
+
+        crate::keys! {
+            /// A crowd.
+            pub struct Crowd = "crowd" {
+                /// How many.
+                people: u32 = Is("10"), Whole(1, 100), because "a small one";
+                /// How many dogs.
+                dogs: u32 = Is("1"), Whole(0, 100), because "one suffices";
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_table_does_not_say_another_one_gives() {
+        use crate::Settings;
+        let text = "[crowd]\npeople = 20\n[other]\ndogs = 3\n[wrong]\ndogs = 300";
+        let read = |name: &str| {
+            crate::read(text, "crowd.toml", |root| {
+                let base = tables::Crowd::read(&root.table_or_empty("crowd"));
+                Some(tables::Crowd::read_over(&root.table_or_empty(name), &base))
+            })
+        };
+        assert_eq!(read("other").unwrap(), tables::Crowd { people: 20, dogs: 3 });
+        assert_eq!(read("none").unwrap(), tables::Crowd { people: 20, dogs: 1 });
+        let mistakes = read("wrong").unwrap_err().to_string();
+        assert!(mistakes.contains("wrong.dogs = 300: must be"), "{mistakes}");
+    }
 
     crate::keys! {
         /// Customers,

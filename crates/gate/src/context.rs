@@ -68,6 +68,11 @@ impl CoreContext {
         share(&self.shared, limit)
     }
 
+    /// This core's part of a limit for the whole gate, so that the parts add up to it: at least 1.
+    pub fn part_of(&self, limit: usize) -> usize {
+        part(limit, self.shared.cores.len(), self.core)
+    }
+
     /// Logs a connection that is not admitted, after it waited in the queue if it did.
     pub fn log_refusal(&self, peer: SocketAddr, class: Class, end: End, waited: Option<Duration>) {
         if let Some(log) = &self.access_log {
@@ -94,6 +99,10 @@ fn share(shared: &Shared, limit: usize) -> usize {
     limit.div_ceil(shared.cores.len())
 }
 
+fn part(limit: usize, cores: usize, core: usize) -> usize {
+    (limit / cores + usize::from(core < limit % cores)).max(1)
+}
+
 /// One in a gauge.
 pub struct Counted {
     context: Rc<CoreContext>,
@@ -103,5 +112,19 @@ pub struct Counted {
 impl Drop for Counted {
     fn drop(&mut self) {
         (self.gauge)(&self.context.counters).sub(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_limit_add_up_to_it_and_none_is_without() {
+        let parts =
+            |limit, cores| (0..cores).map(|core| part(limit, cores, core)).collect::<Vec<_>>();
+        assert_eq!(parts(10, 4), [3, 3, 2, 2]);
+        assert_eq!(parts(8, 4), [2; 4]);
+        assert_eq!(parts(2, 4), [1; 4], "a core without a place would serve nobody");
     }
 }

@@ -458,7 +458,7 @@ impl Control {
                 tokio::spawn(supervisor.clone().watch(Component::ControlLoop, serve));
             }
             let watched = reachability::run(control.shared.clone(), generations);
-            tokio::spawn(supervisor.clone().watch(Component::ControlLoop, watched));
+            tokio::task::spawn_local(supervisor.clone().watch(Component::ControlLoop, watched));
             supervisor.clone().watch(Component::ControlLoop, control.run()).await;
         })
     }
@@ -493,7 +493,9 @@ fn run_until(
     mut stopped: watch::Receiver<bool>,
     work: impl Future<Output = ()>,
 ) -> std::io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build_local(tokio::runtime::LocalOptions::default())?;
     runtime.block_on(async {
         tokio::select! {
             () = work => {}

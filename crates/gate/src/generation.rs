@@ -14,8 +14,8 @@ pub struct Generation {
     pub config: Arc<Config>,
     /// TLS towards customers.
     pub tls: Arc<ServerConfigs>,
-    /// Connections to the upstreams, in the order of [`Config::upstreams`].
-    pub connectors: Vec<Connector>,
+    /// Connections to the servers of the upstreams, in the order of [`Config::pools`].
+    pub connectors: Vec<Vec<Connector>>,
     identities: Vec<Arc<Identity>>,
 }
 
@@ -29,7 +29,7 @@ impl Generation {
         let each: Vec<&Identity> = identities.iter().map(Arc::as_ref).collect();
         let tls = Arc::new(ServerConfigs::new(&config, &each, keyring)?);
         let upstreams = config.upstreams().into_iter();
-        let connectors = upstreams.map(|upstream| Connector::new(&config, upstream, &tls.provider));
+        let connectors = upstreams.map(|upstream| Connector::all(&config, upstream, &tls.provider));
         let connectors = connectors.collect::<Result<_, _>>()?;
         Ok(Self { config: Arc::new(config), tls, connectors, identities })
     }

@@ -28,6 +28,7 @@ mod framing;
 mod gate;
 mod generation;
 pub mod handover;
+mod host;
 mod http;
 mod limited_connections;
 mod limits;

@@ -7,9 +7,11 @@ use crate::telemetry::counters::Totals;
 use crate::telemetry::durations::Durations;
 use crate::telemetry::labels::{Class, HandshakeKind};
 use crate::telemetry::snapshot::{
-    CertificateStatus, Handshakes, KindCounts, RouteStatus, RoutedUpstream, Snapshot, Verdicts,
+    CertificateStatus, Handshakes, KindCounts, MemberStatus, PoolStatus, RouteStatus,
+    RoutedUpstream, Snapshot, Verdicts,
 };
-use crate::upstream::health::UpstreamHealth;
+use crate::upstream::health::{MemberHealth, UpstreamHealth};
+use crate::upstream::standing::FULL_SHARE;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -34,6 +36,7 @@ pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>)
         upstream_problem: upstreams[0].problem(),
         upstream_failures: shared.upstreams.failures(),
         routes: config.routes.iter().map(route).collect(),
+        pools: upstreams.iter().map(|upstream| pool(upstream)).collect(),
         routed_upstreams: upstreams.iter().filter_map(|upstream| routed(upstream)).collect(),
         request_tiers: totals.tiers.named().collect(),
         file_errors: totals.file_errors,
@@ -100,17 +103,48 @@ pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>)
 }
 
 fn route(route: &Route) -> RouteStatus {
-    let (directory, upstream) = match &route.to {
-        Destination::Directory(directory) => (Some(directory.path.display().to_string()), None),
-        Destination::Upstream(upstream) => (None, Some(upstream.url.to_string())),
-    };
-    RouteStatus { path: route.path.to_string(), directory, upstream }
+    let host = route.host.as_ref().map(ToString::to_string);
+    let mut status = RouteStatus { host, path: route.path.to_string(), ..RouteStatus::default() };
+    match &route.to {
+        Destination::Directory(directory) => {
+            status.directory = Some(directory.path.display().to_string());
+        }
+        Destination::Upstream(upstream) => status.upstream = Some(upstream.url.to_string()),
+        Destination::Pool(name) => status.pool = Some(name.clone()),
+    }
+    status
 }
 
-/// An upstream, if it is that of a route.
+/// An upstream, if it is not that of `[upstream]`.
 fn routed(health: &UpstreamHealth) -> Option<RoutedUpstream> {
     let url = health.name.as_deref()?.to_owned();
-    Some(RoutedUpstream { url, problem: health.problem(), responses: health.responses() })
+    let members = health.members();
+    let responses = members.iter().map(|member| member.sum(|core| &core.responses)).sum();
+    Some(RoutedUpstream { url, problem: health.problem(), responses })
+}
+
+fn pool(health: &UpstreamHealth) -> PoolStatus {
+    let member = |member: &Arc<MemberHealth>| MemberStatus {
+        server: member.name(),
+        share: f64::from(member.share()) / f64::from(FULL_SHARE),
+        problem: member.problem(),
+        connections_in_use: member.sum(|core| &core.in_use),
+        responses: member.sum(|core| &core.responses),
+        server_errors: member.sum(|core| &core.server_errors),
+        failures: member.sum(|core| &core.failures),
+        ejections: member.ejections.load(Relaxed),
+    };
+    PoolStatus {
+        pool: health.name.as_deref().unwrap_or("upstream").to_owned(),
+        members: health.members().iter().map(member).collect(),
+        waiting: health.sum(|core| &core.waiting),
+        queue: vec![
+            ("served", health.sum(|core| &core.waited)),
+            ("full", health.sum(|core| &core.queue_full)),
+            ("late", health.sum(|core| &core.queue_late)),
+        ],
+        retries: health.sum(|core| &core.retries),
+    }
 }
 
 fn certificate(identity: &Arc<Identity>) -> CertificateStatus {

@@ -5,6 +5,7 @@ use super::fields::{
 };
 use super::files::Files;
 use super::identity::Identity;
+use super::pools::NamedPool;
 use super::routes::Route;
 use super::selfsigned;
 use std::sync::Arc;
@@ -19,7 +20,9 @@ pub struct Config {
     pub tls: Tls,
     /// The service behind the gate.
     pub upstream: Upstream,
-    /// Where the requests of some paths go, in the order of the file.
+    /// Further upstreams with names, in the order of the file.
+    pub named_pools: Vec<NamedPool>,
+    /// Where the requests of some hosts and paths go, in the order of the file.
     pub routes: Vec<Route>,
     /// Files that the gate serves itself.
     pub static_tier: StaticTier,

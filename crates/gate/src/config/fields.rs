@@ -8,12 +8,14 @@ use super::choices::{
     Refusal, SessionCookie,
 };
 use super::networks::{Network, Networks};
-use super::origin::{Origin, Url};
+use super::origin::{Members, Origin, Url, Urls};
 use super::rules::{
     CookieName, CoreList, FieldName, Filter, GroupPath, LogFile, MediaTypes, Names, Preference,
     ProcessList,
 };
+use super::upstream_rules::{CheckPath, Statuses};
 use http::HeaderName;
+use http::uri::PathAndQuery;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -155,9 +157,22 @@ keys! {
 
     /// The service behind the gate.
     pub struct Upstream = "upstream" {
-        /// Scheme, host and port of the service: `http://host:port` or `https://host:port`.
-        url: Origin = Required("http://127.0.0.1:8080"), Url,
+        /// Scheme, host and port of the service, `http://host:port` or `https://host:port`, or
+        /// its unix socket, `unix:/run/shop.sock`. Several servers of the same service stand in
+        /// an array: see [pools](pools.md).
+        url: Members = Required("http://127.0.0.1:8080"), Urls,
             because "there is no default for the service that the gate protects";
+        /// Most connections in use to each server; `0` sets no limit. Each core has an equal share.
+        /// A request for which there is none waits in a queue.
+        max_connections: usize = Is("0"), Whole(0, 1_000_000),
+            because "the admission of sessions bounds the load; set it where a server has a fixed number of workers";
+        /// Most requests in that queue. One more is answered with 503 and Retry-After.
+        queue_length: usize = Is("1000"), Whole(0, 1_000_000),
+            because "about a second of requests on a busy core";
+        /// How long a request waits in that queue; after that it is answered with 503 and
+        /// Retry-After.
+        queue_time: Duration = Is("2s"), Time("0s", "5m"),
+            because "customers who wait longer leave, and their requests would still be carried out";
         /// Processes whose CPU time counts as the upstream's: `auto` finds the process that
         /// listens on the port of `upstream.url`, if that is on this host (an address,
         /// `localhost` or the host's name), and its descendants; `none` measures nothing; a list
@@ -171,11 +186,46 @@ keys! {
         /// How long a new connection to the upstream may take, including TLS.
         connect_timeout: Duration = Is("2s"), Time("10ms", "60s"),
             because "covers one retransmitted SYN, which is sent after 1 s";
-        /// How often the gate sees whether the upstream can be reached: by its responses, and if
-        /// there were none by a connection that it opens and closes at once. While it cannot,
+        /// How often the gate sees whether each server can be reached: by its responses, and if
+        /// there were none by a connection that it opens and closes at once. While none can,
         /// `/healthz` answers 503. `0s`: never.
         check_interval: Duration = Is("2s"), Time("0s", "1h"),
             because "a load balancer before the gate learns of a dead upstream within seconds";
+        /// Path that is asked for with GET at each check, of each server, in place of the
+        /// connection alone. A server that does not answer with one of `check_status` within
+        /// `connect_timeout` failed the check.
+        check_path: Option<PathAndQuery> = Unset, CheckPath,
+            because "the gate sends the service no request of its own that nobody asked for";
+        /// Status codes of an answer to a check that are good: `200` or `200-399`.
+        check_status: (u16, u16) = Is("200-399"), Statuses,
+            because "a redirect to a login or to https shows that the service works";
+        /// After how many failed checks in a row a server of several receives no more requests.
+        check_fall: u32 = Is("3"), Whole(1, 100),
+            because "one lost packet or one long pause for garbage is no outage";
+        /// After how many good checks in a row it receives requests again.
+        check_rise: u32 = Is("2"), Whole(1, 100),
+            because "a server that starts answers its first check before it can carry load";
+        /// After how many failed requests in a row, without a good one, a server of several is
+        /// taken out for `eject_time`: it refused the connection, did not answer in time or broke
+        /// off. The last one is never taken out. `0`: never.
+        eject_after: u32 = Is("3"), Whole(0, 1_000),
+            because "requests find a dead server before a check does";
+        /// How long it is taken out the first time; each time after that twice as long, up to 32
+        /// times. It returns when a check is good then.
+        eject_time: Duration = Is("10s"), Time("100ms", "1h"),
+            because "about the time of a restart";
+        /// Whether an answer with a status of 500 or above is a failed request for `eject_after`.
+        eject_on_5xx: bool = Is("false"), Boolean,
+            because "an error of one page is answered by every server with the same error";
+        /// Over how long the share of requests of a server that returns grows to that of the
+        /// others; `0s`: at once.
+        slow_start: Duration = Is("10s"), Time("0s", "1h"),
+            because "a server that has just started has empty caches and no compiled code";
+        /// How often the host name of a URL is resolved again; each of its addresses is a server
+        /// of its own then. `0s`: it is resolved for each new connection, and its addresses are
+        /// tried in turn.
+        resolve_interval: Duration = Is("0s"), Time("0s", "1h"),
+            because "most names have one address, and localhost has two of one server";
         /// How long the upstream may take from the last byte of the request to the head of its
         /// response; after that the customer receives 504.
         response_timeout: Duration = Is("30s"), Time("10ms", "1h"),
@@ -194,7 +244,7 @@ keys! {
         insecure: bool = Is("false"), Boolean,
             because "without verification the connection can be intercepted";
         /// The `Host` that the upstream receives: the customer's own (`keep`) or that of
-        /// `upstream.url` (`upstream`).
+        /// `upstream.url` (`upstream`), of several that of the first.
         host: Host = Is("keep"), Choice(Host::ALL),
             because "applications build links and cookies from the name that the customer used";
         /// The header fields that tell the upstream who the customer is. `replace` removes those of

@@ -7,7 +7,7 @@ use super::fields::{
 };
 use super::files::Files;
 use super::flags::Flags;
-use super::{routes, together};
+use super::{pools, routes, together};
 use std::io::Read;
 use std::path::Path;
 use tidegate_config::{Mistake, Mistakes, Section, Settings, one_line, read_with_flags};
@@ -56,14 +56,16 @@ impl Config {
 
 fn read(file: Option<(&str, &str)>, flags: &Flags) -> Result<Config, Mistakes> {
     read_with_flags(file, &flags.all(), |root| {
-        root.known_tables(&tables(), &[routes::ROUTES]);
+        root.known_tables(&tables(), &[pools::POOLS, routes::ROUTES]);
         // Mistakes without a line stand in the order in which the tables are read.
         let (listen, tls) = (table::<Listen>(root), table::<Tls>(root));
         let upstream = table::<Upstream>(root);
+        let named_pools = pools::read(root, &upstream);
         let mut config = Config {
             listen,
             tls,
-            routes: routes::read(root, &upstream),
+            routes: routes::read(root, &upstream, &named_pools),
+            named_pools,
             static_tier: table::<StaticTier>(root),
             upstream,
             admission: table::<Admission>(root),

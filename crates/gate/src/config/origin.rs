@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use tidegate_config::{Problem, Rule, Value, text_of};
+use tidegate_config::{List, Problem, Rule, Value, text_of};
 
 /// Scheme, host and port of a service, or its unix socket; no path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -44,6 +44,78 @@ impl fmt::Display for Origin {
         match &self.socket {
             Some(path) => write!(f, "{SOCKET}{}", path.display()),
             None => write!(f, "{}://{}", self.scheme(), self.authority()),
+        }
+    }
+}
+
+/// The servers of an upstream; never empty.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Members(Vec<Origin>);
+
+impl Members {
+    /// The first one.
+    pub fn first(&self) -> &Origin {
+        &self.0[0]
+    }
+
+    /// All, in the order of the configuration.
+    pub fn iter(&self) -> std::slice::Iter<'_, Origin> {
+        self.0.iter()
+    }
+}
+
+impl fmt::Display for Members {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, member) in self.0.iter().enumerate() {
+            write!(f, "{}{member}", if at > 0 { ", " } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+/// The URL of an origin, or several.
+#[derive(Debug)]
+pub struct Urls;
+
+/// Most members of an upstream: each is compared with others for each request.
+const MEMBERS: usize = 100;
+
+impl Rule for Urls {
+    type Read<'r> = Members;
+
+    fn read(&self, value: &Value<'_>) -> Result<Members, Problem> {
+        if !value.is_list() {
+            return Ok(Members(vec![Url.read(value)?]));
+        }
+        let rule = format!("must be a URL, or 1 to {MEMBERS} different ones in an array");
+        let items = value.items().unwrap_or_default();
+        if items.is_empty() || items.len() > MEMBERS {
+            return Err(Problem::new(rule, format!("write [{EXAMPLE:?}]")));
+        }
+        let members = List(Url).read(value)?;
+        let twice = |(at, member): (usize, &Origin)| members[..at].contains(member);
+        if let Some(at) = members.iter().enumerate().position(twice) {
+            return Err(Problem::new(rule, format!("leave out one {}", members[at])));
+        }
+        match members.is_empty() {
+            // Each was reported.
+            true => Ok(Members(vec![read(EXAMPLE).expect("the example is a URL")])),
+            false => Ok(Members(members)),
+        }
+    }
+
+    fn kind(&self) -> String {
+        "URL or array of URLs".into()
+    }
+
+    fn range(&self) -> String {
+        Url.range()
+    }
+
+    fn toml(&self, bare: &str) -> String {
+        match bare.contains(',') {
+            true => List(Url).toml(bare),
+            false => Url.toml(bare),
         }
     }
 }

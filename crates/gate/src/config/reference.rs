@@ -2,7 +2,7 @@
 
 use super::fields::tables;
 use super::flags::Flags;
-use super::{certificates, routes};
+use super::{certificates, pools, routes};
 use crate::limits::{HELLOS_REMEMBERED, SESSIONS, UNPROVEN_AT_ONCE, UNPROVEN_PER_SECOND};
 use std::fmt::Write;
 use tidegate_config::{Table, write_keys};
@@ -18,6 +18,7 @@ pub fn reference() -> String {
             write_list(&mut page, "###", &certificates::table());
         }
         if table.name == "upstream" {
+            write_list(&mut page, "##", &pools::table());
             write_list(&mut page, "##", &routes::table());
         }
     }

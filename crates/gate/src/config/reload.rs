@@ -3,6 +3,7 @@
 use super::checked::Config;
 use super::fields::Listen;
 use super::origin::Origin;
+use super::pools::POOLS;
 use super::routes::ROUTES;
 use super::together;
 use std::net::SocketAddr;
@@ -33,6 +34,7 @@ impl Config {
         of(&self.listen, &other.listen)
             .chain(of(&self.tls, &other.tls))
             .chain(of(&self.upstream, &other.upstream))
+            .chain((self.named_pools != other.named_pools).then(|| POOLS.to_owned()))
             .chain((self.routes != other.routes).then(|| ROUTES.to_owned()))
             .chain(of(&self.static_tier, &other.static_tier))
             .chain(of(&self.admission, &other.admission))
@@ -53,8 +55,7 @@ impl Config {
     /// The upstream that is a gate that listens on this address, if there is one: it would
     /// pass each request on to itself without end.
     pub fn upstream_at(&self, listening: SocketAddr) -> Option<&Origin> {
-        let urls = self.upstreams().into_iter().map(|upstream| &upstream.url);
-        urls.into_iter().find(|url| together::is_own(url, listening))
+        self.servers().map(|(_, url)| url).find(|url| together::is_own(url, listening))
     }
 }
 

@@ -1,14 +1,19 @@
-//! Routes by path: the tables `[[routes]]`.
+//! Routes by host and path: the tables `[[routes]]`.
 
+use super::Processes;
 use super::fields::Upstream;
-use super::origin::{Origin, Url};
+use super::origin::Urls;
+use super::pools::NamedPool;
 use super::rules::{CookieName, FieldText, GroupPath, PathBeginning, ProcessList};
-use super::{Config, Processes};
+use super::upstream_rules::{HostName, PoolName};
+use crate::host::HostPattern;
 use crate::path::PathPrefix;
 use http::HeaderValue;
 use std::path::PathBuf;
 use tidegate_config::Preset::{Is, Required, Unset};
-use tidegate_config::{FilePath, Keys, List, Problem, Section, Subtable, Table, keys};
+use tidegate_config::{
+    FilePath, Keys, List, Problem, Section, Subtable, Table, did_you_mean, keys,
+};
 
 /// The name of the tables.
 pub const ROUTES: &str = "routes";
@@ -21,10 +26,20 @@ const MOST: usize = 100;
 pub struct Route {
     /// Its place among the tables of the file, from 0.
     pub index: usize,
+    /// The hosts that it is for; all if there is none.
+    pub host: Option<HostPattern>,
     /// How these paths begin.
     pub path: PathPrefix,
     /// Where they go.
     pub to: Destination,
+}
+
+impl Route {
+    /// Its host, if it has one, and its path: what names it in metrics.
+    pub fn name(&self) -> String {
+        let host = self.host.as_ref().map(ToString::to_string);
+        format!("{}{}", host.unwrap_or_default(), self.path)
+    }
 }
 
 /// Where requests go.
@@ -32,8 +47,10 @@ pub struct Route {
 pub enum Destination {
     /// To a static tier: files, and the upstream for what is not among them.
     Directory(Directory),
-    /// To another upstream.
+    /// To another upstream, by its URL.
     Upstream(Box<Upstream>),
+    /// To the pool of this name.
+    Pool(String),
 }
 
 /// A directory of files that the gate serves.
@@ -48,14 +65,20 @@ pub struct Directory {
 }
 
 keys! {
-    /// Where the requests of some paths go, in a table `[[routes]]` of its own: to a directory of
-    /// files, or to another upstream. Each table has either `directory` or `url`. The longest
-    /// `path` that a request's path begins with decides; what a directory does not have goes on
-    /// to the longest one with a `url`, or else to `[upstream]`. [static.md](static.md) describes
-    /// what is served from a directory, and how paths are read.
+    /// Where the requests of some hosts and paths go, in a table `[[routes]]` of its own: to a
+    /// directory of files, or to another upstream. Each table has one of `directory`, `pool` and
+    /// `url`. Routes with the request's host go before those of any host; of these the longest
+    /// `path` that the request's path begins with decides. What a directory does not have goes on
+    /// to the next one with a `pool` or `url`, or else to `[upstream]`. [static.md](static.md)
+    /// describes what is served from a directory, and how paths are read; [pools.md](pools.md)
+    /// describes pools.
     static ROUTE: RouteKeys {
+        /// The host that it is for, without a port: `shop.example.com`, or `*.example.com` for all
+        /// names below `example.com`. Without it the route is for any host.
+        host: HostName = Unset;
         /// How the paths begin, by whole segments and decoded: `/products/` is for `/products`,
-        /// `/products/` and `/products/1`, not for `/products2`.
+        /// `/products/` and `/products/1`, not for `/products2`. Beside `host` it may be left out
+        /// and is `/`.
         path: PathBeginning = Required("/products/");
         /// Directory of files. A GET or HEAD without query and body for the path P is answered
         /// with the first of the files `P`, `P.html` and `P/index.html` below it.
@@ -66,8 +89,10 @@ keys! {
         /// `Cache-Control` of the files. `no-cache` lets browsers keep them and ask each time
         /// whether they have changed.
         cache_control: FieldText = Is("no-cache");
-        /// Scheme, host and port of another upstream. Its other keys are those of `[upstream]`.
-        url: Url = Unset;
+        /// Name of a table of `[[pools]]`.
+        pool: PoolName = Unset;
+        /// Another upstream, as `upstream.url`. Its other keys are those of `[upstream]`.
+        url: Urls = Unset;
         /// As `upstream.processes`, for this upstream; `auto` if not set.
         processes: ProcessList = Unset;
         /// As `upstream.cgroup`, for this upstream.
@@ -81,7 +106,7 @@ pub fn table() -> Table {
 }
 
 /// Reads the routes; those to an upstream take what they do not say from `base`.
-pub fn read(root: &Section<'_>, base: &Upstream) -> Vec<Route> {
+pub fn read(root: &Section<'_>, base: &Upstream, pools: &[NamedPool]) -> Vec<Route> {
     let Some(value) = root.get(ROUTES) else { return Vec::new() };
     let tables = if value.is_list() { value.read(&List(Subtable)) } else { None };
     let Some(tables) = tables else {
@@ -94,54 +119,71 @@ pub fn read(root: &Section<'_>, base: &Upstream) -> Vec<Route> {
     }
     let mut routes: Vec<Route> = Vec::new();
     for (index, table) in tables.iter().enumerate() {
-        let Some((path, to)) = read_route(table, base) else { continue };
-        if routes.iter().any(|other| other.path == path) {
-            let problem = Problem::new("is the path of another route", "leave one of them out");
-            table.wrong_key(ROUTE.path.name, problem);
+        let Some((host, path, to)) = read_route(table, base, pools) else { continue };
+        if routes.iter().any(|other| other.path == path && other.host == host) {
+            let (key, rule) = match host {
+                Some(_) => (ROUTE.host.name, "has this path in another route"),
+                None => (ROUTE.path.name, "is the path of another route"),
+            };
+            table.wrong_key(key, Problem::new(rule, "leave one of them out"));
         }
-        routes.push(Route { index, path, to });
+        routes.push(Route { index, host, path, to });
     }
     one_upstream_for_each_url(&mut routes, base, &tables);
     routes
 }
 
-fn read_route(table: &Section<'_>, base: &Upstream) -> Option<(PathPrefix, Destination)> {
+fn read_route(
+    table: &Section<'_>,
+    base: &Upstream,
+    pools: &[NamedPool],
+) -> Option<(Option<HostPattern>, PathPrefix, Destination)> {
     table.known(&ROUTE);
-    let path = table.read(&ROUTE.path);
+    let host = table.optional(&ROUTE.host);
+    let path = match (table.get(ROUTE.host.name), table.get(ROUTE.path.name)) {
+        (Some(_), None) => PathPrefix::new("/"),
+        _ => table.read(&ROUTE.path),
+    };
     let given = |key: &str| table.get(key).is_some();
     let of_files = [ROUTE.variant_cookie.name, ROUTE.cache_control.name];
     let of_upstreams = [ROUTE.processes.name, ROUTE.cgroup.name];
-    let (directory, url) = (given(ROUTE.directory.name), given(ROUTE.url.name));
-    match (directory, url) {
-        (true, true) => {
-            let problem = Problem::new("cannot be set beside directory", "make two routes of it");
-            table.wrong_key(ROUTE.url.name, problem);
-            return None;
-        }
-        (false, false) => {
-            table.wrong(
-                "leads nowhere",
-                "add directory = \"/var/www/shop\" or url = \"http://127.0.0.1:8081\"",
-            );
-            return None;
-        }
-        _ => {}
-    }
-    let (foreign, needs) = match directory {
-        true => (of_upstreams, "url"),
-        false => (of_files, "directory"),
+    let ways = [ROUTE.directory.name, ROUTE.pool.name, ROUTE.url.name];
+    let mut ways = ways.into_iter().filter(|key| given(key));
+    let Some(way) = ways.next() else {
+        table.wrong(
+            "leads nowhere",
+            "add directory = \"/var/www/shop\" or url = \"http://127.0.0.1:8081\"",
+        );
+        return None;
     };
-    for key in foreign.into_iter().filter(|key| given(key)) {
-        let rule = format!("has no effect without {needs}");
-        table.wrong_key(key, Problem::new(rule, "leave it out"));
+    if let Some(second) = ways.next() {
+        let rule = format!("cannot be set beside {way}");
+        table.wrong_key(second, Problem::new(rule, "make two routes of it"));
+        return None;
     }
-    let to = match directory {
-        true => Destination::Directory(Directory {
+    for (keys, needs) in [(of_files, ROUTE.directory.name), (of_upstreams, ROUTE.url.name)] {
+        for key in keys.into_iter().filter(|key| needs != way && given(key)) {
+            let rule = format!("has no effect without {needs}");
+            table.wrong_key(key, Problem::new(rule, "leave it out"));
+        }
+    }
+    let to = match way {
+        way if way == ROUTE.directory.name => Destination::Directory(Directory {
             path: table.given(&ROUTE.directory)?,
             variant_cookie: table.optional(&ROUTE.variant_cookie)?,
             cache_control: table.read(&ROUTE.cache_control)?,
         }),
-        false => {
+        way if way == ROUTE.pool.name => {
+            let name = table.given(&ROUTE.pool)?;
+            if !pools.iter().any(|pool| pool.name == name) {
+                let names: Vec<_> = pools.iter().map(|pool| pool.name.as_str()).collect();
+                let remedy = did_you_mean(&name, &names)
+                    .unwrap_or_else(|| "add a table [[pools]] with this name".into());
+                table.wrong_key(way, Problem::new("is the name of no pool", remedy));
+            }
+            Destination::Pool(name)
+        }
+        _ => {
             let url = table.given(&ROUTE.url)?;
             let processes = table.optional(&ROUTE.processes)?.unwrap_or(Processes::Auto);
             let cgroup = table.optional(&ROUTE.cgroup)?;
@@ -155,7 +197,7 @@ fn read_route(table: &Section<'_>, base: &Upstream) -> Option<(PathPrefix, Desti
         let remedy = "name a directory of files; for a server, set url instead";
         table.wrong_key(ROUTE.directory.name, Problem::new(rule, remedy));
     }
-    Some((path?, to))
+    Some((host?, path?, to))
 }
 
 /// Two routes to one URL lead to one upstream: what the first of them says of its processes
@@ -176,38 +218,5 @@ fn one_upstream_for_each_url(routes: &mut [Route], base: &Upstream, tables: &[Se
                 **upstream = first.clone();
             }
         }
-    }
-}
-
-impl Config {
-    /// The upstreams, each once: that of `[upstream]` first, then those of routes. Each has a URL
-    /// of its own.
-    pub fn upstreams(&self) -> Vec<&Upstream> {
-        let mut upstreams = vec![&self.upstream];
-        for route in &self.routes {
-            if let Destination::Upstream(upstream) = &route.to
-                && !upstreams.iter().any(|known| known.url == upstream.url)
-            {
-                upstreams.push(upstream);
-            }
-        }
-        upstreams
-    }
-
-    /// The key that names an upstream.
-    pub fn key_of(&self, url: &Origin) -> String {
-        let mut named = self.routed_urls().filter(|(_, named)| *named == url);
-        let routed = (self.upstream.url != *url).then(|| named.next()).flatten();
-        routed.map_or_else(|| "upstream.url".to_owned(), |(key, _)| key)
-    }
-
-    /// The URLs of the upstreams that routes name, with the keys that name them.
-    pub(super) fn routed_urls(&self) -> impl Iterator<Item = (String, &Origin)> {
-        self.routes.iter().filter_map(|route| match &route.to {
-            Destination::Upstream(upstream) => {
-                Some((format!("{ROUTES}[{}].{}", route.index, ROUTE.url.name), &upstream.url))
-            }
-            Destination::Directory(_) => None,
-        })
     }
 }

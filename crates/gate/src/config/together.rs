@@ -3,6 +3,8 @@
 use super::checked::Config;
 use super::choices::{ClientAuth, Cores, Forwarded, Policy};
 use super::origin::Origin;
+use super::pools::POOLS;
+use super::routes::{Destination, Route};
 use crate::open_files::{connections_within, needed};
 use crate::telemetry::clock::unix_now;
 use std::net::{IpAddr, SocketAddr};
@@ -97,7 +99,7 @@ pub(super) fn check(config: &Config, root: &Section<'_>) {
 
     rule(
         &["upstream.ca", "upstream.url"],
-        upstream.ca.is_some() && !config.upstreams().iter().any(|upstream| upstream.url.tls),
+        upstream.ca.is_some() && !config.upstreams().iter().any(|upstream| upstream.uses_tls()),
         Problem::new("is for an https upstream only", "leave it out, or make upstream.url https"),
     );
     rule(
@@ -105,11 +107,23 @@ pub(super) fn check(config: &Config, root: &Section<'_>) {
         upstream.insecure && upstream.ca.is_some(),
         Problem::new("has no effect together with upstream.ca", "leave one of them out"),
     );
+    let named = config.named_pools.iter();
+    let named = named.map(|pool| (format!("{POOLS}[{}]", pool.index), &pool.upstream));
+    for (table, checked) in [("upstream".to_owned(), upstream)].into_iter().chain(named) {
+        let [path, interval] = ["check_path", "check_interval"].map(|key| format!("{table}.{key}"));
+        rule(
+            &[&path, &interval],
+            checked.check_path.is_some() && checked.check_interval.is_zero(),
+            Problem::new(
+                "has no effect while check_interval is 0s",
+                "set check_interval = \"2s\", or leave it out",
+            ),
+        );
+    }
     let own = listen.address.iter().map(|address| (*address, ADDRESS, ""));
     let clear = listen.clear.map(|clear| (clear, CLEAR, " for plain HTTP"));
     let own: Vec<_> = own.chain(clear).collect();
-    let urls = [("upstream.url".to_owned(), &upstream.url)];
-    for (key, url) in urls.into_iter().chain(config.routed_urls()) {
+    for (key, url) in config.servers() {
         for (own, listener, what) in &own {
             rule(
                 &[&key, listener],
@@ -250,11 +264,21 @@ fn warnings(config: &Config) -> Vec<String> {
     warnings.extend(expiring(config, unix_now()));
     warnings.extend(expiring_revocations(config, unix_now()));
     for upstream in config.upstreams() {
-        if upstream.insecure && upstream.url.tls {
+        if upstream.insecure && upstream.uses_tls() {
             warnings.push(format!(
                 "upstream.insecure = true: the connection to {} can be intercepted, because its \
                  certificate is not verified",
                 upstream.url
+            ));
+        }
+    }
+    for pool in &config.named_pools {
+        let leads_there = |route: &Route| route.to == Destination::Pool(pool.name.clone());
+        if !config.routes.iter().any(leads_there) {
+            warnings.push(format!(
+                "the pool {} gets no requests: no route names it; add pool = {:?} to a table \
+                 [[routes]]",
+                pool.name, pool.name
             ));
         }
     }

@@ -56,7 +56,7 @@ impl Forwarding {
     /// What an upstream learns, as configured.
     pub fn of(upstream: &Upstream) -> Self {
         // A checked URL has a host that is one of HTTP too.
-        let own = HeaderValue::from_str(&upstream.url.authority())
+        let own = HeaderValue::from_str(&upstream.url.first().authority())
             .unwrap_or(HeaderValue::from_static("localhost"));
         Self {
             mode: upstream.forwarded,

@@ -1,6 +1,7 @@
 //! HTTP between customer and upstream: by HTTP/1.1 or HTTP/2 with the customer, by HTTP/1.1 with
 //! the upstream.
 
+pub mod attempt;
 pub mod client_subject;
 mod cookie_field;
 pub mod customer_body;

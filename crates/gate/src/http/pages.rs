@@ -1,7 +1,7 @@
 //! The gate's own error pages, the same for every customer.
 
 use crate::framing::Rule;
-use crate::telemetry::labels::Malformed;
+use crate::telemetry::labels::{Malformed, UpstreamFault};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
@@ -28,6 +28,8 @@ pub enum ErrorPage {
     Coding,
     /// The request would begin a session, and none is admitted at the moment.
     Full,
+    /// All connections to the upstream were in use for too long, or too many requests waited.
+    Busy,
     /// The upstream does not accept a connection.
     Unreachable,
     /// The upstream closed, or broke HTTP.
@@ -57,6 +59,7 @@ impl ErrorPage {
             Self::Full => StatusCode::SERVICE_UNAVAILABLE,
             Self::Unreachable | Self::BrokenUpstream => StatusCode::BAD_GATEWAY,
             Self::Late | Self::Stalled => StatusCode::GATEWAY_TIMEOUT,
+            Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -67,6 +70,18 @@ impl ErrorPage {
             Self::BadHost => Some(Malformed::Host),
             Self::BadTarget | Self::Method => Some(Malformed::Target),
             Self::Coding => Some(Malformed::Coding),
+            _ => None,
+        }
+    }
+
+    /// How the upstream failed the request, where it did.
+    pub fn upstream_fault(self) -> Option<UpstreamFault> {
+        match self {
+            Self::Busy => Some(UpstreamFault::Queue),
+            Self::Unreachable => Some(UpstreamFault::Connect),
+            Self::Late => Some(UpstreamFault::Timeout),
+            Self::Stalled => Some(UpstreamFault::Stalled),
+            Self::BrokenUpstream => Some(UpstreamFault::Broken),
             _ => None,
         }
     }
@@ -95,6 +110,11 @@ impl ErrorPage {
             Self::Full => (
                 "The site is full",
                 "The site is full at the moment. Please try again in a few seconds.",
+            ),
+            Self::Busy => (
+                "The site is busy",
+                "Too many customers are being served at the moment. Nothing you sent has reached \
+                 the site. Please try again in a few seconds.",
             ),
             Self::Unreachable => (
                 "The site is down",
@@ -136,8 +156,9 @@ impl ErrorPage {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         match self {
+            Self::Busy => drop(headers.insert(RETRY_AFTER, HeaderValue::from_static("2"))),
             Self::Unreachable | Self::Full => {
-                headers.insert(RETRY_AFTER, HeaderValue::from_static("5"));
+                drop(headers.insert(RETRY_AFTER, HeaderValue::from_static("5")));
             }
             Self::Method => {
                 let allowed = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
@@ -182,6 +203,7 @@ mod tests {
     fn only_a_request_that_did_not_reach_the_site_is_to_be_retried() {
         let retry = |page: ErrorPage| page.response().headers().contains_key(RETRY_AFTER);
         assert!(retry(ErrorPage::Unreachable) && retry(ErrorPage::Full));
+        assert!(retry(ErrorPage::Busy));
         assert!(!retry(ErrorPage::BrokenUpstream) && !retry(ErrorPage::Late));
     }
 

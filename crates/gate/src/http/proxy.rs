@@ -4,6 +4,7 @@ use crate::connection::exchange::{Activity, Exchange};
 use crate::connection::interim::Interim;
 use crate::connection::state::ConnectionState;
 use crate::framing::{Fault, Part};
+use crate::http::attempt::{Answer, RetryCopy, send_to};
 use crate::http::client_subject::ClientSubject;
 use crate::http::cookie_field;
 use crate::http::customer_body::CustomerBody;
@@ -19,19 +20,21 @@ use crate::http::trace_context;
 use crate::static_tier::{Body, StaticTier};
 use crate::telemetry::clock;
 use crate::telemetry::labels::{Malformed, UpstreamFault};
+use crate::upstream::balance::Upstream;
 use crate::upstream::connector::UpstreamConnection;
 use crate::upstream::error::in_words;
-use crate::upstream::pool::{Pool, Pooled};
-use crate::upstream::routes::{Routes, Upstream};
+use crate::upstream::pool::Pooled;
+use crate::upstream::routes::Routes;
 use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HeaderValue, TRANSFER_ENCODING};
 use http::request::Parts;
-use http::{HeaderMap, Method, Request, Response, StatusCode, Version, response};
+use http::{Method, Request, Response, StatusCode, Version, response};
 use hyper::body::{Body as _, Incoming};
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
+use std::time::Instant;
 use tidegate_trace::Phase;
 
 /// The reverse proxy of one connection.
@@ -115,14 +118,7 @@ async fn answer_with(
                 tracing::debug!(part = part.name(), "a request is malformed");
                 exchange.note_malformed(part);
             }
-            let fault = match page {
-                ErrorPage::Unreachable => Some(UpstreamFault::Connect),
-                ErrorPage::Late => Some(UpstreamFault::Timeout),
-                ErrorPage::Stalled => Some(UpstreamFault::Stalled),
-                ErrorPage::BrokenUpstream => Some(UpstreamFault::Broken),
-                _ => None,
-            };
-            if let Some(fault) = fault {
+            if let Some(fault) = page.upstream_fault() {
                 exchange.upstream_failed(fault, &why);
             }
             page.response().map(|body| ResponseBody::page(body, guard))
@@ -147,14 +143,16 @@ enum Answered {
 }
 
 /// A request that the gate answers itself.
-struct Unanswered {
-    page: ErrorPage,
+pub struct Unanswered {
+    /// What the customer gets.
+    pub page: ErrorPage,
     /// What the operator should know, where it is the upstream's fault.
-    why: String,
+    pub why: String,
 }
 
 impl Unanswered {
-    fn new(page: ErrorPage, why: impl Into<String>) -> Self {
+    /// For the upstream's fault.
+    pub fn new(page: ErrorPage, why: impl Into<String>) -> Self {
         Self { page, why: why.into() }
     }
 }
@@ -233,7 +231,7 @@ async fn serve_by_route(
     }
     let body = RequestBody::new(body, exchange);
     let answer = forward(proxy, exchange, way.upstream, (parts, body), by_http2).await?;
-    way.upstream.responded();
+    answer.1.counts().responded(answer.0.status().as_u16());
     to_customer(exchange, answer, to_head)
 }
 
@@ -254,7 +252,7 @@ async fn forward(
     upstream: &Upstream,
     (mut parts, mut body): (Parts, RequestBody),
     by_http2: bool,
-) -> Result<(Response<Incoming>, Pooled), Unanswered> {
+) -> Result<Answer, Unanswered> {
     if let Some(subject) = &proxy.subject {
         subject.set(&mut parts.headers);
     }
@@ -270,26 +268,7 @@ async fn forward(
         note_interim(&mut request, interim, asked);
     }
 
-    let pool = upstream.choose();
-    let pooled = poll_fn(|cx| Poll::Ready(pool.pop(cx))).await;
-    let Some(mut connection) = pooled else {
-        return on_new_connection(pool, exchange, request).await;
-    };
-    match send(exchange, &mut connection, request).await {
-        Ok(response) => Ok((response, connection)),
-        Err(SendError::Final(unanswered)) => Err(unanswered),
-        Err(SendError::Broken(unsent, why)) => {
-            // The connection had gone stale in the pool. A request that was not sent, or
-            // may safely be sent twice, is tried a second time.
-            let unsent = unsent.map(|request| *request);
-            let Some(request) = unsent.or_else(|| copy.map(RetryCopy::request)) else {
-                return Err(Unanswered::new(ErrorPage::BrokenUpstream, why));
-            };
-            exchange.counters.upstream_retries.add(1);
-            drop(connection);
-            on_new_connection(pool, exchange, request).await
-        }
-    }
+    send_to(upstream, exchange, request, copy.as_ref()).await
 }
 
 /// Notes the interim responses (1xx) to a request: a customer with HTTP/2 receives them, and a
@@ -314,29 +293,8 @@ fn note_interim(
     });
 }
 
-/// Sends a request over a new connection.
-async fn on_new_connection(
-    pool: &Rc<Pool>,
-    exchange: &Exchange,
-    request: Request<RequestBody>,
-) -> Result<(Response<Incoming>, Pooled), Unanswered> {
-    let mut connect = pin!(pool.connect());
-    let connected = poll_fn(|cx| match connect.as_mut().poll(cx) {
-        Poll::Pending => late(exchange).map_or(Poll::Pending, |late| Poll::Ready(Err(late))),
-        Poll::Ready(connected) => Poll::Ready(
-            connected.map_err(|error| Unanswered::new(ErrorPage::Unreachable, error.to_string())),
-        ),
-    });
-    let mut connection = connected.await?;
-    match send(exchange, &mut connection, request).await {
-        Ok(response) => Ok((response, connection)),
-        Err(SendError::Final(unanswered)) => Err(unanswered),
-        Err(SendError::Broken(_, why)) => Err(Unanswered::new(ErrorPage::BrokenUpstream, why)),
-    }
-}
-
 /// What follows for the request where the upstream was given up, if it was.
-fn late(exchange: &Exchange) -> Option<Unanswered> {
+pub fn late(exchange: &Exchange) -> Option<Unanswered> {
     Some(match exchange.upstream_late()? {
         UpstreamFault::Stalled => Unanswered::new(
             ErrorPage::Stalled,
@@ -347,18 +305,27 @@ fn late(exchange: &Exchange) -> Option<Unanswered> {
 }
 
 /// Why sending a request ended without a response.
-enum SendError {
+pub enum SendError {
     /// For a reason that another connection would not change.
     Final(Unanswered),
-    /// The connection broke; with the request if nothing of it was sent, and the reason.
-    Broken(Option<Box<Request<RequestBody>>>, String),
+    /// The connection broke.
+    Broken {
+        /// The request, if nothing of it was sent.
+        unsent: Option<Box<Request<RequestBody>>>,
+        /// The reason.
+        why: String,
+        /// Nothing of an answer came.
+        repeatable: bool,
+    },
 }
 
-/// Sends a request and drives the connection until the response's head has arrived.
-async fn send(
+/// Sends a request and drives the connection until the response's head has arrived. `queued` tells
+/// since when it waited for the connection, if it did.
+pub async fn send(
     exchange: &Exchange,
     connection: &mut Pooled,
     request: Request<RequestBody>,
+    queued: Option<Instant>,
 ) -> Result<Response<Incoming>, SendError> {
     let sent = clock::now();
     // A request with a body is read as it is sent.
@@ -382,7 +349,11 @@ async fn send(
                 let unsent = error.take_message().map(Box::new);
                 Poll::Ready(Err(match blame(exchange, connection) {
                     Some(unanswered) => SendError::Final(unanswered),
-                    None => SendError::Broken(unsent, in_words(&error.into_error())),
+                    None => SendError::Broken {
+                        unsent,
+                        why: in_words(&error.into_error()),
+                        repeatable: connection.awaits_response(),
+                    },
                 }))
             }
             Poll::Pending => match late(exchange) {
@@ -396,7 +367,8 @@ async fn send(
         let why = "it changed to another protocol (101), which nobody had asked for";
         return Err(SendError::Final(Unanswered::new(ErrorPage::BrokenUpstream, why)));
     }
-    let took = clock::now().saturating_duration_since(sent);
+    // What it waited for a connection is a part of what the service takes.
+    let took = clock::now().saturating_duration_since(queued.unwrap_or(sent));
     exchange.counters.upstream_response(took);
     exchange.route(|route| route.upstream_response(took));
     Ok(response)
@@ -411,32 +383,4 @@ fn blame(exchange: &Exchange, connection: &mut UpstreamConnection) -> Option<Una
     let fault = connection.take_fault()?;
     exchange.counters.malformed_responses[Malformed::of(fault)].add(1);
     Some(Unanswered::new(ErrorPage::BrokenUpstream, fault.to_string()))
-}
-
-/// A copy of a request without a body, to be sent again.
-struct RetryCopy {
-    method: Method,
-    uri: http::Uri,
-    headers: HeaderMap,
-}
-
-impl RetryCopy {
-    /// A copy of a request that may be sent twice.
-    ///
-    /// Source: RFC 9110, section 9.2.2.
-    fn of(parts: &Parts) -> Option<Self> {
-        parts.method.is_idempotent().then(|| Self {
-            method: parts.method.clone(),
-            uri: parts.uri.clone(),
-            headers: parts.headers.clone(),
-        })
-    }
-
-    fn request(self) -> Request<RequestBody> {
-        let mut request = Request::new(RequestBody::empty());
-        *request.method_mut() = self.method;
-        *request.uri_mut() = self.uri;
-        *request.headers_mut() = self.headers;
-        request
-    }
 }

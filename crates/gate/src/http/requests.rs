@@ -68,7 +68,7 @@ impl HttpServer {
     pub fn renewed(
         &self,
         context: Rc<CoreContext>,
-        connectors: &[Connector],
+        connectors: &[Vec<Connector>],
         entrance: Entrance,
     ) -> Rc<Self> {
         let routes = self.routes.renewed(&context, connectors, &self.context.config);

@@ -205,6 +205,13 @@ fn health(now: &Snapshot) -> (StatusCode, String) {
             text += &format!("the upstream {} cannot be reached: {why}\n", upstream.url);
         }
     }
+    for pool in now.pools.iter().filter(|pool| pool.members.len() > 1) {
+        for member in pool.members.iter().filter(|member| member.share == 0.0) {
+            text += &format!("{} of the pool {} gets no requests", member.server, pool.pool);
+            text += &member.problem.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+            text += "\n";
+        }
+    }
     for UpstreamFailure { upstream, cause, requests, last_s, .. } in &now.upstream_failures {
         let of = Subject::Upstream(upstream.as_deref().map(Into::into));
         text += &format!("{of} {cause} ({requests} requests, last {last_s:.0} s ago)\n");

@@ -218,6 +218,8 @@ labels! {
         Truncated = "truncated",
         /// It stopped reading a request, or sending a response.
         Stalled = "stalled",
+        /// All connections to it were in use.
+        Queue = "queue",
     }
 
     /// The part of a message of HTTP that breaks its rules.

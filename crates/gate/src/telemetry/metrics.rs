@@ -2,7 +2,7 @@
 
 use crate::telemetry::durations::DURATION_BOUNDS_S;
 use crate::telemetry::route_counts::RouteTotals;
-use crate::telemetry::snapshot::{Handshakes, Snapshot, Verdicts};
+use crate::telemetry::snapshot::{Handshakes, MemberStatus, Snapshot, Verdicts};
 use std::fmt::Write;
 use tidegate_control::{Range, ResourceName};
 
@@ -123,6 +123,7 @@ impl Snapshot {
                 text.sample("", &[("upstream", &upstream.url)], upstream.responses);
             }
         }
+        self.write_pools(text);
         self.write_routes(text);
         let help = "Requests that the upstream failed, by reason.";
         text.counts("tidegate_upstream_errors_total", help, "reason", &self.upstream_errors);
@@ -142,6 +143,54 @@ impl Snapshot {
         let help = "Requests sent again, since the connection to the upstream had gone stale.";
         text.family("tidegate_upstream_retries_total", "counter", help);
         text.sample("", &[], self.upstream_retries);
+    }
+
+    fn write_pools(&self, text: &mut Exposition) {
+        let mut family = |name, kind, help, of: fn(&MemberStatus) -> Value| {
+            text.family(name, kind, help);
+            for pool in &self.pools {
+                for member in &pool.members {
+                    let labels = [("pool", &*pool.pool), ("member", &*member.server)];
+                    text.sample("", &labels, of(member));
+                }
+            }
+        };
+        let help =
+            "Share of the requests that a server gets: 1 is that of a server in full use, 0 none.";
+        family("tidegate_pool_member_share", "gauge", help, |it| it.share.into());
+        let help = "Whether the last check of a server was good, as far as is known.";
+        family("tidegate_pool_member_reachable", "gauge", help, |it| {
+            u64::from(it.problem.is_none()).into()
+        });
+        let help = "Connections in use to a server.";
+        family("tidegate_pool_connections_in_use", "gauge", help, |it| {
+            it.connections_in_use.into()
+        });
+        let help = "Responses of a server.";
+        family("tidegate_pool_responses_total", "counter", help, |it| it.responses.into());
+        let help = "Responses of a server with a status of 500 or above.";
+        family("tidegate_pool_server_errors_total", "counter", help, |it| it.server_errors.into());
+        let help = "Requests that a server failed; another one may have answered them.";
+        family("tidegate_pool_failures_total", "counter", help, |it| it.failures.into());
+        let help = "Times that a server was taken out after failed requests.";
+        family("tidegate_pool_ejections_total", "counter", help, |it| it.ejections.into());
+        let help = "Requests that wait for a connection.";
+        text.family("tidegate_pool_waiting", "gauge", help);
+        for pool in &self.pools {
+            text.sample("", &[("pool", &pool.pool)], pool.waiting);
+        }
+        let help = "Requests that had to wait for a connection, by how that ended.";
+        text.family("tidegate_pool_queue_total", "counter", help);
+        for pool in &self.pools {
+            for (result, count) in &pool.queue {
+                text.sample("", &[("pool", &pool.pool), ("result", result)], *count);
+            }
+        }
+        let help = "Requests that were sent to a second server, since the first one failed them.";
+        text.family("tidegate_pool_retries_total", "counter", help);
+        for pool in &self.pools {
+            text.sample("", &[("pool", &pool.pool)], pool.retries);
+        }
     }
 
     fn write_routes(&self, text: &mut Exposition) {

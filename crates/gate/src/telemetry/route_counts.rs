@@ -1,6 +1,6 @@
 //! What the requests of each route are and cost: a set of counters per route and core.
 
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::telemetry::counters::Count;
 use arc_swap::ArcSwap;
 use serde::Serialize;
@@ -43,7 +43,7 @@ impl RouteCounts {
 /// The counts of a route on all cores, at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RouteTotals {
-    /// The path of the route; `upstream` for the requests that no route decides on.
+    /// The host and path of the route; `upstream` for the requests that no route decides on.
     pub route: String,
     /// Requests over.
     pub requests: u64,
@@ -79,7 +79,7 @@ impl RouteTable {
         new
     }
 
-    /// Those of another configuration. A route of the same path goes on counting.
+    /// Those of another configuration. A route of the same host and path goes on counting.
     pub fn renew(&self, config: &Config) {
         let former = self.known.load();
         let known = |name: String| {
@@ -87,15 +87,15 @@ impl RouteTable {
             let cores = || (0..self.cores).map(|_| Arc::default()).collect();
             same.unwrap_or_else(|| Known { name: name.into(), cores: cores() })
         };
-        let paths = config.routes.iter().map(|route| route.path.to_string());
+        let names = config.routes.iter().map(config::Route::name);
         let rest = (!config.routes.is_empty()).then(|| REST.to_owned());
-        self.known.store(Arc::new(paths.chain(rest).map(known).collect()));
+        self.known.store(Arc::new(names.chain(rest).map(known).collect()));
     }
 
-    /// The counts of a core for the route of this path, or for the requests of none.
-    pub fn of(&self, path: Option<&str>, core: usize) -> Option<Arc<RouteCounts>> {
+    /// The counts of a core for the route of this name, or for the requests of none.
+    pub fn of(&self, name: Option<&str>, core: usize) -> Option<Arc<RouteCounts>> {
         let known = self.known.load();
-        let found = known.iter().find(|known| *known.name == *path.unwrap_or(REST));
+        let found = known.iter().find(|known| *known.name == *name.unwrap_or(REST));
         found.map(|known| known.cores[core].clone())
     }
 

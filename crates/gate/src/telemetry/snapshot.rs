@@ -53,21 +53,64 @@ pub struct CertificateStatus {
     pub expires_unix_s: Option<i64>,
 }
 
-/// Where the requests of some paths go.
+/// Where the requests of some hosts and paths go.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RouteStatus {
+    /// The host that it is for; null if it is for any.
+    pub host: Option<String>,
     /// How the paths begin.
     pub path: String,
     /// The directory that is asked first; null if there is none.
     pub directory: Option<String>,
-    /// The URL of the upstream; null where a directory is asked first.
+    /// The URL of the upstream; null where a directory is asked first or a pool is named.
     pub upstream: Option<String>,
+    /// The name of the pool; null if none is named.
+    pub pool: Option<String>,
+}
+
+/// A server of an upstream.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MemberStatus {
+    /// Its URL, and the address to which its host's name resolved where that is of interest.
+    pub server: String,
+    /// Its share of the requests, relative to a server in full use: 1, below that while it has just
+    /// returned, and 0 while it is down or taken out.
+    pub share: f64,
+    /// Why its last check failed: a clause; null where that was good, or where it is not checked.
+    pub problem: Option<String>,
+    /// Connections in use, those that are being opened included.
+    pub connections_in_use: u64,
+    /// Responses of which it sent the head.
+    pub responses: u64,
+    /// Those of them with a status of 500 or above.
+    pub server_errors: u64,
+    /// Requests that it failed: it refused the connection, did not answer in time or broke off.
+    /// Another server may have answered them.
+    pub failures: u64,
+    /// How often it was taken out.
+    pub ejections: u64,
+}
+
+/// The servers of an upstream, and what happened to its requests.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PoolStatus {
+    /// Its name; `upstream` of that of `[upstream]`, the URLs of one that a route names so.
+    pub pool: String,
+    /// Its servers.
+    pub members: Vec<MemberStatus>,
+    /// Requests that wait for a connection now.
+    pub waiting: u64,
+    /// Requests that had to wait, by how that ended (`served`, `full`, `late`): each once.
+    #[serde(serialize_with = "as_object")]
+    pub queue: Vec<(&'static str, u64)>,
+    /// Requests that were sent to a second server, since the first one failed them.
+    pub retries: u64,
 }
 
 /// An upstream that routes name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RoutedUpstream {
-    /// Its URL.
+    /// Its URL, or the name of its pool.
     pub url: String,
     /// Why it cannot be reached: a clause; null as of `upstream_problem`.
     pub problem: Option<String>,
@@ -100,10 +143,12 @@ pub struct Snapshot {
     pub upstream_problem: Option<String>,
     /// Why upstreams failed requests in the last minute, each cause once.
     pub upstream_failures: Vec<UpstreamFailure>,
-    /// Where the requests of some paths go, in the order of the configuration.
+    /// Where the requests of some hosts and paths go, in the order of the configuration.
     pub routes: Vec<RouteStatus>,
-    /// The upstreams of routes, each once.
+    /// The upstreams beside that of `[upstream]`, each once.
     pub routed_upstreams: Vec<RoutedUpstream>,
+    /// The servers of each upstream, that of `[upstream]` first.
+    pub pools: Vec<PoolStatus>,
     /// Requests by what answers them (`static`, `upstream`): each once. Those that the gate
     /// answers with an error of its own before it asks an upstream are in neither.
     #[serde(serialize_with = "as_object")]

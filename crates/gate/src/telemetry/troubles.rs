@@ -95,7 +95,7 @@ impl Troubles {
 pub struct UpstreamFailure {
     /// The URL of the upstream if it is that of a route; null for that of `[upstream]`.
     pub upstream: Option<String>,
-    /// The kind of the failure (`connect`, `timeout`, `broken`, `truncated`, `stalled`).
+    /// The kind of the failure (`connect`, `queue`, `timeout`, `broken`, `truncated`, `stalled`).
     pub reason: &'static str,
     /// What happened, a clause.
     pub cause: String,
@@ -205,6 +205,7 @@ impl Cause {
         let what = match self.fault {
             _ if self.of == Subject::Static => "cannot read a file",
             UpstreamFault::Connect => "cannot be reached",
+            UpstreamFault::Queue => "has no connection free",
             UpstreamFault::Timeout => "did not respond in time",
             UpstreamFault::Broken => "gave no usable response",
             UpstreamFault::Truncated => "cut a response short",

@@ -8,7 +8,8 @@ use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
 
 /// Asks for this path. The caller has the deadline. Returns status and body, which has at most so
 /// many bytes.
@@ -26,7 +27,20 @@ pub async fn ask(
         None => HeaderValue::from_str(&service.authority())?,
     };
     let request = Request::get(path).header(HOST, host).body(Empty::<Bytes>::new())?;
-    let stream = TcpStream::connect((service.host.as_str(), service.port)).await?;
+    match &service.socket {
+        Some(path) => exchange(UnixStream::connect(path).await?, request, most).await,
+        None => {
+            let stream = TcpStream::connect((service.host.as_str(), service.port)).await?;
+            exchange(stream, request, most).await
+        }
+    }
+}
+
+async fn exchange(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    request: Request<Empty<Bytes>>,
+    most: usize,
+) -> Result<(StatusCode, Bytes), Box<dyn std::error::Error + Send + Sync>> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     // It gives the connection up when it has the answer.
     let asked = async move {

@@ -29,7 +29,10 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// Opens connections to the upstream; each core has a copy.
+/// Most addresses of a name that are servers of their own.
+const ADDRESSES: usize = 100;
+
+/// Opens connections to one server; each core has a copy.
 #[derive(Clone)]
 pub struct Connector {
     to: Target,
@@ -61,24 +64,19 @@ impl Target {
 }
 
 impl Connector {
-    /// The connector for an upstream of this configuration.
+    /// The connectors for the URLs of an upstream of this configuration, in their order.
     ///
     /// # Errors
     /// An https upstream without any root to trust it by, or with a host that
     /// no certificate can be for.
-    pub fn new(
+    pub fn all(
         config: &Config,
         upstream: &Upstream,
         provider: &Arc<CryptoProvider>,
-    ) -> Result<Self, Error> {
-        let origin = &upstream.url;
-        let tls = match origin.tls {
+    ) -> Result<Vec<Self>, Error> {
+        let tls = match upstream.uses_tls() {
+            true => Some(TlsConnector::from(client_config(config, upstream, provider)?)),
             false => None,
-            true => {
-                let name = ServerName::try_from(origin.host.clone())
-                    .map_err(|error| Error::Roots(format!("{}: {error}", origin.host)))?;
-                Some((TlsConnector::from(client_config(config, upstream, provider)?), name))
-            }
         };
         let mut builder = Builder::new();
         let head_bytes = config.limits.head_max_bytes.max(64 * 1024);
@@ -89,7 +87,43 @@ impl Connector {
             builder.max_headers(config.limits.head_max_fields);
         }
         let timeout = upstream.connect_timeout;
-        Ok(Self { to: Target::of(origin), tls, timeout, builder, limits })
+        let connector = |origin: &Origin| -> Result<Self, Error> {
+            let tls = match tls.as_ref().filter(|_| origin.tls) {
+                Some(tls) => {
+                    let name = ServerName::try_from(origin.host.clone())
+                        .map_err(|error| Error::Roots(format!("{}: {error}", origin.host)))?;
+                    Some((tls.clone(), name))
+                }
+                None => None,
+            };
+            let (to, builder) = (Target::of(origin), builder.clone());
+            Ok(Self { to, tls, timeout, builder, limits })
+        };
+        upstream.url.iter().map(connector).collect()
+    }
+
+    /// The same to one of the addresses of its host.
+    pub fn at(&self, address: SocketAddr) -> Self {
+        Self { to: Target::Address(address), ..self.clone() }
+    }
+
+    /// The addresses of its host's name now; none where it has an address already.
+    ///
+    /// # Errors
+    /// It does not resolve within the connect timeout.
+    pub async fn resolve(&self) -> Result<Option<Vec<SocketAddr>>, ConnectError> {
+        let Target::Name(host, port) = &self.to else { return Ok(None) };
+        let failed = |source| ConnectError::Resolve { host: host.clone(), source };
+        let found = tokio::time::timeout(self.timeout, tokio::net::lookup_host((&**host, *port)));
+        let found = found.await.map_err(|_| failed(io::ErrorKind::TimedOut.into()))?;
+        let mut found: Vec<_> = found.map_err(failed)?.collect();
+        found.sort_unstable();
+        found.dedup();
+        found.truncate(ADDRESSES);
+        match found.is_empty() {
+            true => Err(failed(io::Error::other("no address"))),
+            false => Ok(Some(found)),
+        }
     }
 
     /// Opens a connection, within the connect timeout.
@@ -217,6 +251,11 @@ impl UpstreamConnection {
     /// Where the upstream's bytes broke the grammar of HTTP; once.
     pub fn take_fault(&self) -> Option<Fault> {
         self.responses.take_fault()
+    }
+
+    /// Whether nothing has arrived of the response to the last request.
+    pub fn awaits_response(&self) -> bool {
+        self.responses.is_between()
     }
 
     /// Whether it may serve another request: it is open, and the last response was read to

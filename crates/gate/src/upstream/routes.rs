@@ -1,23 +1,22 @@
-//! Where requests go: to a static tier, and to upstreams. An upstream has members, each a server
-//! with a pool of connections; there is one, since its configuration has one URL.
+//! Where requests go: to a static tier, and to upstreams.
 
 use crate::config::{self, Config, Destination};
 use crate::context::CoreContext;
-use crate::http::forwarding::Forwarding;
+use crate::host::{self, HostPattern};
 use crate::path::{PathPrefix, for_routes};
 use crate::static_tier::{Disk, FileCache, StaticTier};
 use crate::telemetry::route_counts::RouteCounts;
+use crate::upstream::balance::Upstream;
 use crate::upstream::connector::Connector;
-use crate::upstream::health::UpstreamHealth;
-use crate::upstream::pool::Pool;
+use http::header::HOST;
 use http::request::Parts;
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// The routes of one core.
 pub struct Routes {
-    /// That of `[upstream]` first.
+    /// In the order of [`Config::pools`].
     upstreams: Vec<Rc<Upstream>>,
     /// The nearest to a path first.
     routes: Vec<Route>,
@@ -28,8 +27,9 @@ pub struct Routes {
 }
 
 struct Route {
+    host: Option<HostPattern>,
     path: PathPrefix,
-    /// The path as it is configured.
+    /// Host and path as they are configured.
     name: Arc<str>,
     counts: Option<Arc<RouteCounts>>,
     to: To,
@@ -48,7 +48,7 @@ pub struct Way<'r> {
     pub tier: Option<&'r StaticTier>,
     /// What is asked then.
     pub upstream: &'r Upstream,
-    /// The path of the nearest route, if there is one.
+    /// The name of the nearest route, if there is one.
     pub route: Option<&'r Arc<str>>,
     /// What its requests count to, where routes are configured.
     pub counts: Option<&'r Arc<RouteCounts>>,
@@ -56,19 +56,19 @@ pub struct Way<'r> {
 
 impl Routes {
     /// The configured routes, with empty pools. The connectors are those of
-    /// [`Config::upstreams`].
-    pub fn new(context: &CoreContext, connectors: &[Connector]) -> Rc<Self> {
+    /// [`Config::pools`].
+    pub fn new(context: &CoreContext, connectors: &[Vec<Connector>]) -> Rc<Self> {
         let share = context.share_of(context.config.static_tier.cache_bytes);
         let (cache, disk) = (Rc::new(FileCache::new(share)), Rc::default());
         Rc::new(Self::with(context, connectors, cache, disk, &[]))
     }
 
-    /// The routes of another configuration. Pools stay where they lead to the same upstream as
+    /// The routes of another configuration. Connections stay where they lead to the same server as
     /// before; the others are retired. Files stay where they have as much memory.
     pub fn renewed(
         &self,
         context: &CoreContext,
-        connectors: &[Connector],
+        connectors: &[Vec<Connector>],
         former: &Config,
     ) -> Rc<Self> {
         let share = context.share_of(context.config.static_tier.cache_bytes);
@@ -83,28 +83,33 @@ impl Routes {
         let routes = Self::with(context, connectors, cache, self.disk.clone(), kept);
         let in_use =
             |former: &Rc<Upstream>| routes.upstreams.iter().any(|new| Rc::ptr_eq(new, former));
-        self.upstreams.iter().filter(|former| !in_use(former)).for_each(|former| former.retire());
+        self.upstreams
+            .iter()
+            .filter(|former| !in_use(former))
+            .for_each(|former| former.retire_but(&routes.upstreams));
         Rc::new(routes)
     }
 
     fn with(
         context: &CoreContext,
-        connectors: &[Connector],
+        connectors: &[Vec<Connector>],
         cache: Rc<FileCache>,
         disk: Rc<Disk>,
         kept: &[Rc<Upstream>],
     ) -> Self {
         let config = &context.config;
-        let named = config.upstreams();
-        let upstreams = named.iter().zip(connectors).map(|(upstream, connector)| {
-            let health = context.shared.upstreams.of(&upstream.url);
-            let same = |former: &&Rc<Upstream>| {
-                former.config == **upstream && Arc::ptr_eq(&former.health, &health)
-            };
-            let former = kept.iter().find(same);
-            let new =
-                || Rc::new(Upstream::new(context, upstream, connector.clone(), health.clone()));
-            former.cloned().unwrap_or_else(new)
+        let upstreams = config.pools().into_iter().zip(connectors).map(|(pool, connectors)| {
+            let health = context.shared.upstreams.of(&pool);
+            if let Some(same) = kept.iter().find(|former| former.is(&pool, &health)) {
+                return same.clone();
+            }
+            let former = kept.iter().find(|former| former.is_of(&health));
+            let mut new = Upstream::new(context, &pool, connectors, health);
+            match former {
+                Some(former) => new.take_over(former),
+                None => new.refresh(),
+            }
+            Rc::new(new)
         });
         let upstreams = upstreams.collect();
         let to = |destination: &Destination| match destination {
@@ -112,18 +117,15 @@ impl Routes {
                 let interval = config.static_tier.check_interval;
                 To::Tier(StaticTier::new(directory, cache.clone(), disk.clone(), interval))
             }
-            Destination::Upstream(upstream) => {
-                let place = named.iter().position(|named| named.url == upstream.url);
-                To::Upstream(place.unwrap_or_default())
-            }
+            to => To::Upstream(config.place_of(to).unwrap_or_default()),
         };
         let route = |route: &config::Route| {
-            let (path, name) = (route.path.clone(), route.path.to_string());
+            let (host, path, name) = (route.host.clone(), route.path.clone(), route.name());
             let counts = context.shared.routes.of(Some(&name), context.core);
-            Route { path, name: name.into(), counts, to: to(&route.to) }
+            Route { host, path, name: name.into(), counts, to: to(&route.to) }
         };
         let mut routes: Vec<_> = config.routes.iter().map(route).collect();
-        routes.sort_by_key(|route| Reverse(route.path.len()));
+        routes.sort_by(Route::nearer);
         let rest = context.shared.routes.of(None, context.core);
         Self { upstreams, routes, rest, cache, disk }
     }
@@ -137,7 +139,14 @@ impl Routes {
         }
         way.counts = self.rest.as_ref();
         let path = for_routes(request.uri.path());
-        for route in self.routes.iter().filter(|route| route.path.begins(&path)) {
+        // Only routes of hosts have these first.
+        let host = self.routes[0].host.as_ref().and_then(|_| request.headers.get(HOST));
+        let host = host.map_or(&[][..], |host| host::for_routes(host.as_bytes()));
+        let fits = |route: &&Route| {
+            route.host.as_ref().is_none_or(|pattern| pattern.matches(host))
+                && route.path.begins(&path)
+        };
+        for route in self.routes.iter().filter(fits) {
             if way.route.is_none() {
                 (way.route, way.counts) = (Some(&route.name), route.counts.as_ref());
             }
@@ -153,58 +162,20 @@ impl Routes {
         way
     }
 
-    /// Frees all pools of stale connections; call it about once a second.
+    /// Takes over changes of servers, and frees all pools of stale connections; call it about once
+    /// a second.
     pub fn sweep(&self) {
-        self.upstreams.iter().for_each(|upstream| upstream.choose().sweep());
+        self.upstreams.iter().for_each(|upstream| upstream.sweep());
     }
 }
 
-/// A service behind the gate.
-pub struct Upstream {
-    config: config::Upstream,
-    /// The pool of each server.
-    members: [Rc<Pool>; 1],
-    /// How its requests name the customer.
-    pub forwarding: Forwarding,
-    health: Arc<UpstreamHealth>,
-    core: usize,
-}
-
-impl Upstream {
-    fn new(
-        context: &CoreContext,
-        config: &config::Upstream,
-        connector: Connector,
-        health: Arc<UpstreamHealth>,
-    ) -> Self {
-        let (size, idle) = (config.pool_size, config.idle_timeout);
-        Self {
-            config: config.clone(),
-            members: [Pool::new(connector, size, idle, context.counters.clone())],
-            forwarding: Forwarding::of(config),
-            health,
-            core: context.core,
-        }
-    }
-
-    /// The pool of the member for the next request.
-    pub fn choose(&self) -> &Rc<Pool> {
-        let [only] = &self.members;
-        only
-    }
-
-    /// Its URL, if it is that of a route.
-    pub fn name(&self) -> Option<&Arc<str>> {
-        self.health.name.as_ref()
-    }
-
-    /// Counts a response.
-    pub fn responded(&self) {
-        self.health.responded(self.core);
-    }
-
-    /// Retires its pools: see [`Pool::retire`].
-    fn retire(&self) {
-        self.members.iter().for_each(|pool| pool.retire());
+impl Route {
+    /// The nearer of two routes first: one of a host before one of any, then the longer path.
+    fn nearer(&self, other: &Self) -> Ordering {
+        let hosts = match (&self.host, &other.host) {
+            (Some(one), Some(other)) => one.nearer(other),
+            (one, other) => other.is_some().cmp(&one.is_some()),
+        };
+        hosts.then(other.path.len().cmp(&self.path.len()))
     }
 }

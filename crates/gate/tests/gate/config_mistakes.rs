@@ -263,7 +263,7 @@ fn flags_override_the_file_and_suffice_alone() {
     assert_eq!(config.admission.rate, Some(12.5));
     assert_eq!(config.listen.address, ["127.0.0.1:0".parse().unwrap()]);
     assert_eq!(config.listen.clear, Some(([127, 0, 0, 1], 80).into()));
-    assert_eq!(config.upstream.url.port, 8080);
+    assert_eq!(config.upstream.url.first().port, 8080);
     assert_eq!(config.tls.self_signed, [CertificateKey::Rsa2048]);
 
     let flags = Flags {

@@ -158,7 +158,7 @@ fn a_customer_who_leaves_amid_a_body_is_no_fault_of_the_upstream() {
             totals.upstream_open == 0 && totals.open == 0
         });
     }
-    assert_eq!(gate.totals().upstream_faults.values(), &[0; 5]);
+    assert_eq!(gate.totals().upstream_faults.values(), &[0; 6]);
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn a_chunk_that_breaks_after_the_response_cuts_it_and_blames_the_customer() {
     crate::common::counted(&gate, "ended", |totals| totals.ends[End::BadRequest] == 1);
     let totals = gate.totals();
     assert_eq!(totals.malformed_requests[Malformed::Chunk], 1);
-    assert_eq!(totals.upstream_faults.values(), &[0; 5]);
+    assert_eq!(totals.upstream_faults.values(), &[0; 6]);
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn trailers_have_the_limits_of_a_head() {
     }
     let totals = gate.totals();
     assert_eq!(totals.malformed_requests[Malformed::Trailer], 2);
-    assert_eq!(totals.upstream_faults.values(), &[0; 5]);
+    assert_eq!(totals.upstream_faults.values(), &[0; 6]);
 }
 
 #[test]

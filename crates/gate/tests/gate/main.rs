@@ -21,6 +21,7 @@ mod http2_peers;
 mod listeners;
 mod manners;
 mod plain_http;
+mod pool_mistakes;
 mod pools;
 mod prefixes;
 mod proxy;

@@ -202,7 +202,7 @@ fn a_body_that_breaks_its_chunks_is_the_customers_fault() {
         assert_eq!(connection.read_to_end(&mut Vec::new()).expect(body), 0, "{body:?}");
     }
     counted(&gate, "no upstream connection is kept", |totals| totals.upstream_open == 0);
-    assert_eq!(gate.totals().upstream_faults.values(), &[0; 5]);
+    assert_eq!(gate.totals().upstream_faults.values(), &[0; 6]);
     drop(gate);
     for got in received.try_iter() {
         assert_eq!(got, Received::CutOff);

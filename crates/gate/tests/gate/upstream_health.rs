@@ -2,20 +2,11 @@
 
 use crate::common::plain::{clear_gate, connect_plain};
 use crate::common::*;
-use socket2::{Domain, Socket, Type};
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::time::Duration;
 use tidegate_gate::Gate;
 use tidegate_gate::config::Config;
-
-/// An address that refuses connections, and the socket that will listen on it.
-fn refusing() -> (Socket, SocketAddr) {
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-    socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
-    let address = socket.local_addr().unwrap().as_socket().unwrap();
-    (socket, address)
-}
 
 /// The cause and the first request of failures for this reason.
 fn failure(gate: &Gate, reason: &str) -> (String, Option<String>) {

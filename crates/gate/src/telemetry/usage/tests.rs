@@ -169,6 +169,35 @@ fn the_process_that_listens_on_the_upstreams_port_is_the_upstream() {
 }
 
 #[test]
+fn the_processes_of_all_servers_on_this_host_are_the_upstream_and_others_are_told() {
+    let mut host = Host::new("url = [\"http://127.0.0.1:8080\", \"unix:/run/a shop.sock\"]");
+    host.listen(20);
+    host.process(20, &[1], Duration::ZERO);
+    host.after(MS);
+    let note = host.meter.upstream_note().unwrap();
+    assert!(note.contains("no process on this host listens on /run/a shop.sock"), "{note}");
+    let listens = "ffff: 00000002 00000000 00010000 0001 01 77 /run/a shop.sock";
+    let connected = "ffff: 00000003 00000000 00000000 0001 03 78 /run/a shop.sock";
+    host.write("proc/net/unix", &format!("head\n{connected}\n{listens}\n"));
+    let folder = host.root.path().join("proc/30/fd");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::os::unix::fs::symlink("socket:[77]", folder.join("3")).unwrap();
+    host.process(30, &[2], Duration::ZERO);
+    assert_eq!(host.after(Duration::from_secs(1)).upstream.unwrap().capacity_cpus, 2.0);
+    assert_eq!(host.meter.upstream_note(), None);
+    host.process(20, &[1], 30 * MS);
+    host.process(30, &[2], 10 * MS);
+    assert_eq!(host.after(100 * MS).upstream.unwrap().used_cpu_s, Some(0.04));
+
+    let mut host = Host::new("url = [\"http://127.0.0.1:8080\", \"http://192.0.2.7:8080\"]");
+    host.listen(20);
+    host.process(20, &[1], Duration::ZERO);
+    assert_eq!(host.after(MS).upstream.unwrap().capacity_cpus, 1.0, "what is seen of it");
+    let note = host.meter.upstream_note().unwrap();
+    assert!(note.contains("192.0.2.7 is not this host"), "{note}");
+}
+
+#[test]
 fn processes_on_shared_processors_share_their_usage_and_idle_time() {
     let mut host = Host::new(TWENTY);
     host.process(20, &[1, 2], Duration::ZERO);

@@ -223,7 +223,7 @@ fn target(upstream: &Upstream, files: &Files) -> (Target, Option<String>) {
         Processes::None => (Target::Nothing, None),
         Processes::List(pids) => (Target::Processes(pids.clone()), None),
         Processes::Auto => {
-            let origins = [&upstream.url];
+            let origins = &upstream.url;
             let elsewhere = origins.iter().find(|origin| place(origin, files).is_none());
             let places: Vec<_> = origins.iter().filter_map(|origin| place(origin, files)).collect();
             let target = match places.is_empty() {
