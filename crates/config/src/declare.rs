@@ -200,6 +200,7 @@ mod tests {
     #[test]
     fn what_a_table_does_not_say_another_one_gives() {
         use crate::Settings;
+        assert_eq!(tables::tables()[0].names(), ["people", "dogs"]);
         let text = "[crowd]\npeople = 20\n[other]\ndogs = 3\n[wrong]\ndogs = 300";
         let read = |name: &str| {
             crate::read(text, "crowd.toml", |root| {
