@@ -203,7 +203,11 @@ fn read_socket(path: &str) -> Result<Origin, String> {
         Some(below) if below.starts_with('/') => below,
         _ => path,
     };
-    if !path.starts_with('/') || path.len() == 1 || path.bytes().any(|byte| byte < b' ') {
+    if !path.starts_with('/')
+        || path.starts_with("//")
+        || path.len() == 1
+        || path.bytes().any(|byte| byte < b' ')
+    {
         return Err("write the whole path, such as \"unix:/run/shop.sock\"".into());
     }
     if path.len() > SOCKET_PATH {
