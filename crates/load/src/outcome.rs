@@ -138,6 +138,8 @@ named! {
         NotOffered = "not_offered", "the page does not offer the next step";
         /// An extracted value is not allowed in a header field.
         Unsendable = "unsendable", "a value cannot be sent in a header field";
+        /// The answer opened no WebSocket or stream of events, or a message has none to go to.
+        NotOpened = "not_opened", "no WebSocket or stream of events was open";
         /// All rows of a feeder that gives each only once are used up.
         RowsUsedUp = "rows_used_up", "all rows of a feeder are used up";
         /// Any other error of the system.
@@ -172,6 +174,7 @@ impl Failure {
             | Self::Decoding
             | Self::NotOffered
             | Self::Unsendable
+            | Self::NotOpened
             | Self::RowsUsedUp => false,
         }
     }

@@ -3,8 +3,10 @@
 //! service it measures and must know the time of every byte.
 
 pub(crate) mod addresses;
+pub(crate) mod channel;
 pub(crate) mod connection;
 pub(crate) mod connections;
+pub(crate) mod event_stream;
 pub(crate) mod http;
 pub(crate) mod resolve;
 pub(crate) mod target;

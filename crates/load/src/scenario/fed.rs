@@ -3,7 +3,7 @@
 use super::class::Class;
 use super::definition::ScenarioDefinition;
 use super::field::{FieldRule, TextPart};
-use super::page::{Body, BodySource, Page, Source};
+use super::page::{Body, BodySource, ChannelUse, MessageRule, Page, Source};
 use crate::feeder::Feeder;
 
 /// For each class, the indices of the feeders that its pages use.
@@ -65,6 +65,9 @@ fn add(page: &Page, fields: &[(String, FieldRule)], parameters: &mut Vec<u16>) {
         add_text(text);
     }
     page.headers.iter().for_each(|(_, text)| add_text(text));
+    if let Some(ChannelUse::Message(MessageRule { expect: Some(text), .. })) = &page.channel {
+        add_text(text);
+    }
     let of_site = fields.iter().filter(|_| matches!(page.source, Source::Form(_)));
     for (_, rule) in page.fields.iter().chain(of_site) {
         if let FieldRule::Text(text) = rule {

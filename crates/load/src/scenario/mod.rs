@@ -42,7 +42,7 @@ pub use impatience::Impatience;
 pub use length::{DrawnSession, PageVisits, SessionLength};
 pub use navigation::{Navigation, ScriptStep};
 pub use one_page::{HeaderField, PageRequest};
-pub use page::{Body, BodySource, Method, Page, Source};
+pub use page::{Body, BodySource, ChannelKind, ChannelUse, MessageRule, Method, Page, Source};
 pub use read::reference::reference;
 pub use run_times::RunTimes;
 pub use session_rules::SessionRules;

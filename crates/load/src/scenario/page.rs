@@ -6,6 +6,7 @@ use super::content::Content;
 use super::expected::Expected;
 use super::field::{FieldRule, TextPart};
 use super::template::Template;
+use crate::word::words;
 
 /// How a page is requested, and what its response must contain.
 #[derive(Clone, Debug)]
@@ -46,6 +47,49 @@ pub struct Page {
     pub think: Option<Duration>,
     /// Addresses that the browser requests for the page at the same time.
     pub assets: Vec<Template>,
+    /// What it has to do with a WebSocket or a stream of events.
+    pub channel: Option<ChannelUse>,
+}
+
+/// What a page has to do with a connection that stays open for messages.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ChannelUse {
+    /// Its request opens one, in place of one that is open.
+    Open {
+        /// Of this kind.
+        kind: ChannelKind,
+        /// How long the customer then listens.
+        hold: Duration,
+    },
+    /// It is a message in the one that is open.
+    Message(MessageRule),
+}
+
+/// A kind of connections that stay open for messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChannelKind {
+    /// RFC 6455.
+    WebSocket,
+    /// `text/event-stream`.
+    Events,
+}
+
+words!(ChannelKind: "websocket" => WebSocket, "events" => Events);
+
+/// A message, or several.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MessageRule {
+    /// Whether the page's body is sent.
+    pub sends: bool,
+    /// Text that a message must have which ends the wait; none waits for no message.
+    pub expect: Option<Vec<TextPart>>,
+    /// How many times.
+    pub times: u32,
+    /// The time from one intended start to the next; without it each starts when the one before
+    /// is over.
+    pub every: Option<Duration>,
+    /// How long the customer then listens.
+    pub hold: Duration,
 }
 
 /// The header field of cookies.
@@ -107,6 +151,15 @@ pub enum Source {
 }
 
 impl Page {
+    /// How long the customer listens after it.
+    pub(crate) fn hold(&self) -> Duration {
+        match &self.channel {
+            None => Duration::ZERO,
+            Some(ChannelUse::Open { hold, .. }) => *hold,
+            Some(ChannelUse::Message(rule)) => rule.hold,
+        }
+    }
+
     /// Whether the request needs the body of the page before it.
     pub fn reads_last_page(&self) -> bool {
         !matches!(self.source, Source::Path(_))
@@ -140,6 +193,8 @@ impl Page {
             BodySource::Bytes(_) => true,
         };
         of_itself
+            // A WebSocket has a key of its own.
+            && self.channel.is_none()
             && self.fields.is_empty()
             && self.body.as_ref().is_none_or(fixed_body)
             && self.headers.iter().all(|(_, text)| is_literal(text))

@@ -22,6 +22,7 @@ use crate::recorder::event::{EventKind, Expectation, Fallback, SessionGroup};
 use crate::rng::Rng;
 use crate::scenario::class::Class;
 use crate::scenario::expected::excerpt;
+use crate::scenario::page::ChannelUse;
 use crate::scenario::walk::{Step, Walk};
 
 /// Numbers of sessions differ by this from those of the same customer's earlier ones, before a
@@ -88,6 +89,7 @@ impl Customer {
         agent.context.record(EventKind::Ended { group, outcome, admitted });
         agent.go_to_host(0);
         // The connection of an abandoned or failed request was reset already.
+        agent.leave_channel();
         let (mut kept, connection) = (ReturningState::default(), agent.connection.take());
         for mut further in agent.further.drain(..) {
             finish(&agent.context, further.connection.take());
@@ -184,6 +186,10 @@ impl Customer {
     ) -> Result<(Instant, Option<Place>), Outcome> {
         let context = self.agent.context.clone();
         let page = request.page;
+        if context.definition.pages[page as usize].channel.is_some() {
+            // Boxed, so that other pages need no room for it.
+            return Box::pin(self.visit_channel(request, intended, keep)).await;
+        }
         if context.definition.pages[page as usize].assets.is_empty() {
             let mut reloads = self.class().session.impatience.reloads();
             let visited =
@@ -204,6 +210,32 @@ impl Customer {
         };
         context.record_at(ended, EventKind::PageLoad { page, time });
         result
+    }
+
+    /// Opens a channel, or exchanges messages in it, and listens as long as the page says.
+    async fn visit_channel(
+        &mut self,
+        request: &Request,
+        intended: Instant,
+        keep: Option<&mut Vec<u8>>,
+    ) -> Result<(Instant, Option<Place>), Outcome> {
+        let context = self.agent.context.clone();
+        let page = &context.definition.pages[usize::from(request.page)];
+        let last = &mut self.last;
+        let ended = match &page.channel {
+            Some(ChannelUse::Message(_)) => {
+                self.agent.exchange_messages(request, intended, keep, last).await?
+            }
+            _ => {
+                let mut reloads = self.agent.class().session.impatience.reloads();
+                self.agent.visit(request, intended, keep, last, &mut reloads).await?.ended
+            }
+        };
+        let hold = page.hold();
+        if hold.is_zero() {
+            return Ok((ended, None));
+        }
+        Ok((self.agent.hold(hold, ended).await?, None))
     }
 
     async fn visit_with_assets(

@@ -2,6 +2,7 @@
 //! it records.
 
 mod assets;
+mod channel;
 pub(crate) mod context;
 mod cookies;
 pub(crate) mod customer;

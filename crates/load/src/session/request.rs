@@ -13,7 +13,7 @@ use crate::html::{self, Field, FieldKind};
 use crate::rng::Rng;
 use crate::scenario::definition::ScenarioDefinition;
 use crate::scenario::field::{FieldRule, TextPart};
-use crate::scenario::page::{BodySource, Method, Page, Source};
+use crate::scenario::page::{BodySource, ChannelUse, MessageRule, Method, Page, Source};
 use crate::scenario::template::Template;
 
 /// Most bytes of a header field's value.
@@ -31,6 +31,8 @@ pub(crate) struct Request {
     /// media type is one of them.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Payload,
+    /// The text that a message must have which answers this one.
+    pub(crate) expects: Option<String>,
     /// The encoded request without cookies, if it is always the same.
     pub(crate) bytes: Option<Vec<u8>>,
 }
@@ -39,7 +41,8 @@ impl Request {
     /// Without header fields of its own.
     pub(super) fn new(page: u16, method: Method, host: u8, path: String) -> Self {
         let (headers, body) = (Vec::new(), Payload::default());
-        Self { page, method, place: Place { host, path }, headers, body, bytes: None }
+        let place = Place { host, path };
+        Self { page, method, place, headers, body, expects: None, bytes: None }
     }
 
     fn set_body(&mut self, content_type: &str, body: Payload) {
@@ -129,6 +132,14 @@ impl RequestBuilder<'_> {
         }
         for field in &rules.headers {
             request.headers.push(self.header(field)?);
+        }
+        match &rules.channel {
+            Some(ChannelUse::Open { kind, .. }) => self.ask_for(*kind, request),
+            Some(ChannelUse::Message(MessageRule { expect: Some(parts), .. })) => {
+                let text = text(parts, &mut self.known(), Escape::Nothing);
+                request.expects = Some(text.ok_or(NotMade::NotOffered)?);
+            }
+            _ => {}
         }
         Ok(())
     }

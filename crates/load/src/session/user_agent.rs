@@ -18,6 +18,7 @@ use super::redirect::{Redirect, Unfollowed};
 use super::request::Request;
 use super::returning::{HostState, finish, rest_until};
 use super::sample::Exchanged;
+use crate::client::channel::Channel;
 use crate::client::connection::{ConnectError, Connection};
 use crate::client::connections::KeepAlive;
 use crate::client::http::coding::Coding;
@@ -42,6 +43,10 @@ pub(crate) struct UserAgent {
     pub(super) cookies: Rc<RefCell<Cookies>>,
     pub(crate) tickets: Arc<Tickets>,
     pub(crate) connection: Option<Connection>,
+    /// The open WebSocket or stream of events.
+    pub(super) channel: Option<Box<Channel>>,
+    /// When the next request could begin at the earliest, if not at its intended start.
+    pub(super) due: Option<Instant>,
     /// The host that `tickets` and `connection` are of.
     pub(super) host: u8,
     /// Those of the other hosts that it has requested.
@@ -107,6 +112,8 @@ impl UserAgent {
             cookies: Rc::default(),
             tickets,
             connection,
+            channel: None,
+            due: None,
             host: 0,
             others: Vec::new(),
             deadline: Deadline::default(),
@@ -187,7 +194,8 @@ impl UserAgent {
         self.asset = None;
         let begun = Instant::now();
         let (intended_at, begun_at) = (context.since_start(intended), context.since_start(begun));
-        let late = begun_at.saturating_sub(intended_at);
+        let due = self.due.take().map_or(intended_at, |due| context.since_start(due));
+        let late = begun_at.saturating_sub(due);
         context.log.record(begun_at, EventKind::Begun { late });
         let sent = RecordedRequest::begun(self.session, self.group, request.page, intended_at);
         let opened = context.open_requests.open(RecordedRequest { late, ..sent });
@@ -300,7 +308,7 @@ impl UserAgent {
         mut keep: Option<&mut Vec<u8>>,
         stage: &Cell<Stage>,
     ) -> Result<PageResponse, Outcome> {
-        let answer = self.send(request, now, keep.as_deref_mut(), stage).await?;
+        let answer = self.answer(request, now, keep.as_deref_mut(), stage).await?;
         let response = PageResponse { answer, base: None, unfollowed: None };
         if !response.answer.is_redirect() || !self.class().session.follow_redirects {
             return Ok(response);
@@ -362,7 +370,7 @@ impl UserAgent {
     /// Sends one request, on a new connection if there is none. Repeats it once on a new
     /// connection if the server has just closed the old one, unless it may have processed
     /// a request that is not idempotent.
-    async fn send(
+    pub(super) async fn send(
         &mut self,
         request: &Request,
         now: Instant,
@@ -443,7 +451,7 @@ impl UserAgent {
         }
     }
 
-    async fn connect(
+    pub(super) async fn connect(
         &mut self,
         stage: &Cell<Stage>,
         request: &Request,

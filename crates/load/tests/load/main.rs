@@ -1,6 +1,7 @@
 //! The load generator against servers of known behaviour.
 
 mod assets;
+mod channels;
 mod classes;
 mod client_certificates;
 mod common;

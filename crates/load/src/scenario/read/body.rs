@@ -70,7 +70,9 @@ fn body(
 ) -> Option<Body> {
     let mut given = bodies().into_iter().filter_map(|key| Some((key, section.get(key)?)));
     let Some((key, value)) = given.next() else {
-        if let Some(value) = section.get(PAGE.content_type.name) {
+        if let Some(value) = section.get(PAGE.content_type.name)
+            && section.get(PAGE.send.name).is_none()
+        {
             value.wrong("goes with a body", "add body = '{\"id\": 1}', or remove it");
         }
         return None;

@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod body;
+mod channel;
 mod classes;
 mod connections;
 pub(super) mod document;

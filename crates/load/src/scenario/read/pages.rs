@@ -2,6 +2,7 @@
 
 use super::Refuse;
 use super::body::{Sent, sent};
+use super::channel;
 use super::expectations;
 use super::fields::text;
 use super::files::Files;
@@ -9,16 +10,17 @@ use super::limits::MOVES;
 use super::names::Names;
 use crate::scenario::expected::Expected;
 use crate::scenario::field::TextPart;
-use crate::scenario::page::{ASSETS, COOKIE, Page, Source, are_cookies, is_literal};
+use crate::scenario::page::{ASSETS, COOKIE, ChannelKind, Page, Source, are_cookies, is_literal};
 use crate::scenario::template::Template;
 use tidegate_config::Preset::{Else, Is, Unset};
-use tidegate_config::{Boolean, Key, Other, Section, Text, Time, Value, keys};
+use tidegate_config::{Boolean, Choice, Key, Other, Section, Text, Time, Value, Whole, keys};
 
 /// Paths with parameters in braces.
 const PATH: &str = "begins with `/`; parameters in braces, as in `/items/{item}`";
 
 keys! {
-    /// A page, by its name. One of `path`, `link` and `form` must be set.
+    /// A page, by its name. One of `path`, `link` and `form` must be set, and none where it is a
+    /// message.
     pub(super) static PAGE: PageKeys {
         /// The host that has it.
         host: Text("a name of `[hosts]`") = Else("the target");
@@ -70,6 +72,22 @@ keys! {
         /// What the browser requests once the page has arrived: addresses on the page's host,
         /// several at the same time (`connections.parallel`).
         assets: Other("list of texts", "at most 500; each as `path`") = Unset;
+        /// The request of the `path` opens a connection that stays open for messages: a WebSocket,
+        /// or a stream of events. It takes the place of one that is open. HTTP/1.1 only.
+        opens: Choice<ChannelKind>(ChannelKind::ALL) = Unset;
+        /// A page without an address is a message in the open WebSocket: this text is sent. Each
+        /// message is measured as a request of its own.
+        send: Text("names in braces stand for their values") = Unset;
+        /// The message is over when one arrives that has this text, else when it is sent. Others
+        /// that arrive before are passed over. Without `send`, for streams of events too.
+        expect: Text("names in braces stand for their values") = Unset;
+        /// How many times the message is sent and its answer awaited.
+        messages: Whole(1, 1_000_000) = Is("1");
+        /// Time from the intended start of a message to that of the next. Response times count from
+        /// it, also where the answer before was late.
+        every: Time("1ms", "1h") = Else("each starts when the one before is over");
+        /// How long the customer then listens: what arrives is read, and pings are answered.
+        hold: Time("0s", "24h") = Is("0s");
     }
 }
 
@@ -135,6 +153,7 @@ fn unread(name: &str) -> Page {
         via: None,
         think: None,
         assets: Vec::new(),
+        channel: None,
     }
 }
 
@@ -159,7 +178,15 @@ fn page(
     let ids = template(&PAGE.ids);
     let sources = [&PAGE.path, &PAGE.link, &PAGE.form];
     let given = sources.iter().filter(|key| section.get(key.name).is_some()).count();
-    if given != 1 {
+    let (channel, message) = channel::read(section, names);
+    if channel::is_message(section) {
+        if given > 0 {
+            section.wrong(
+                format!("has {given} of path, link and form, must have none as a message"),
+                "a message goes to the WebSocket that is open",
+            );
+        }
+    } else if given != 1 {
         section.wrong(
             format!("has {given} of path, link and form, must have one"),
             "path makes the address up, link and form follow the last page",
@@ -189,7 +216,7 @@ fn page(
         ids,
         fields,
         multipart,
-        body,
+        body: message.or(body),
         headers: headers(section.given(&PAGE.headers), names),
         expected: expectations::read(section, names),
         allow: allow.iter().filter_map(|v| v.integer(400..=599)).map(|code| code as u16).collect(),
@@ -198,6 +225,7 @@ fn page(
         via: None,
         think: section.given(&PAGE.think),
         assets: assets(section, names),
+        channel,
     }
 }
 

@@ -5,7 +5,7 @@ use tidegate_config::Preset::{Else, Is, Required};
 use tidegate_config::{Text, Time, Value, Whole, did_you_mean, keys};
 
 use crate::scenario::navigation::ScriptStep;
-use crate::scenario::page::Page;
+use crate::scenario::page::{ChannelUse, Page};
 
 /// Most requests of a script.
 const LONGEST: usize = 10_000;
@@ -28,15 +28,32 @@ pub(super) fn read(value: &Value<'_>, pages: &[Page]) -> Option<Vec<ScriptStep>>
         return value.refuse("has no step", "write [\"Home\"]");
     }
     let mut steps = Vec::new();
+    // Where each entry begins.
+    let mut placed = Vec::new();
     for (step, times) in every(&list, |value| step(value, pages))? {
         if steps.len() + times > LONGEST {
             return value.refuse(format!("has more than {LONGEST} requests"), "repeat less");
         }
+        placed.push(steps.len());
         steps.extend(std::iter::repeat_n(step, times));
     }
     if pages[steps[0].page as usize].reads_last_page() {
         let remedy = "begin with a page that has a path";
         return list[0].refuse("follows the last page, but there is none yet", remedy);
+    }
+    let first_message = steps
+        .iter()
+        .position(|step| matches!(pages[step.page as usize].channel, Some(ChannelUse::Message(_))));
+    let opens = |step: &ScriptStep| {
+        matches!(pages[step.page as usize].channel, Some(ChannelUse::Open { .. }))
+    };
+    if let Some(first) = first_message
+        && !steps[..first].iter().any(opens)
+    {
+        let remedy = "begin with a page that has opens = \"websocket\"";
+        let place = list.iter().zip(&placed).find(|(_, begins)| **begins == first);
+        let place = place.map_or(value, |(place, _)| place);
+        return place.refuse("goes to a WebSocket or stream of events, but none is open", remedy);
     }
     Some(steps)
 }
