@@ -97,12 +97,14 @@ fn work(totals: &Totals, before: &Totals, class: Class) -> ClassWork {
         totals.admitted[class] + late
     };
     let cpu_s = |bucket| seconds(totals.cpu_ns[bucket] - before.cpu_ns[bucket]);
+    // The message of a tunnel is work as a request is.
+    let requests = |totals: &Totals| totals.requests[class] + totals.tunnel_messages[class];
     ClassWork {
         connections: connections(totals) - connections(before),
         handshakes: totals.handshakes_by_class[class] - before.handshakes_by_class[class],
         in_clear: if class == Class::New { totals.in_clear - before.in_clear } else { 0 },
         handshake_cpu_s: cpu_s(Bucket::handshake(class)),
-        requests: totals.requests[class] - before.requests[class],
+        requests: requests(totals) - requests(before),
         request_cpu_s: cpu_s(Bucket::request(class)),
     }
 }

@@ -47,6 +47,7 @@ mod static_tier;
 mod status;
 mod supervision;
 mod ticket_secret;
+mod tunnel;
 mod upkeep;
 mod upstream;
 

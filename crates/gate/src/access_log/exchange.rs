@@ -3,7 +3,7 @@
 use super::line::{Exchange, Line, Request};
 use super::sink::Sink;
 use crate::telemetry::clock;
-use crate::telemetry::labels::{Class, End, Tier, UpstreamFault};
+use crate::telemetry::labels::{Class, End, Tier, TunnelEnd, UpstreamFault};
 use http::header::{HOST, HeaderValue, REFERER, USER_AGENT};
 use http::{HeaderMap, Method, Uri, Version};
 use std::cell::{Cell, RefCell};
@@ -59,6 +59,7 @@ struct Record {
     by: Option<Tier>,
     route: Option<Arc<str>>,
     upstream_error: Option<UpstreamFault>,
+    tunnel_end: Option<TunnelEnd>,
     request_id: u128,
     traceparent: Option<HeaderValue>,
     /// How it was admitted, where each request of the connection is decided on.
@@ -117,6 +118,7 @@ impl ExchangeLog {
             by: None,
             route: None,
             upstream_error: None,
+            tunnel_end: None,
             request_id,
             traceparent: None,
             admission: None,
@@ -179,6 +181,12 @@ impl ExchangeLog {
         });
     }
 
+    /// The WebSocket that the exchange opened has ended.
+    pub fn tunnel_ended(&self, end: TunnelEnd) {
+        self.note(|record| record.tunnel_end = Some(end));
+        self.end(matches!(end, TunnelEnd::Customer | TunnelEnd::Upstream | TunnelEnd::Drain));
+    }
+
     /// So many bytes of the response's body were handed over.
     pub fn sent(&self, bytes: usize) {
         self.note(|record| record.sent += bytes as u64);
@@ -232,6 +240,7 @@ impl ExchangeLog {
                 answered_by: record.by.map_or("gate", Tier::name),
                 route: record.route.as_deref(),
                 upstream_error: record.upstream_error.map(UpstreamFault::name),
+                tunnel_end: record.tunnel_end.map(TunnelEnd::name),
                 request_id: Some(record.request_id),
                 traceparent: record.traceparent.as_ref().map(HeaderValue::as_bytes),
             },
@@ -253,6 +262,7 @@ impl ExchangeLog {
                 answered_by: "gate",
                 route: None,
                 upstream_error: None,
+                tunnel_end: None,
                 request_id: None,
                 traceparent: None,
             },

@@ -50,6 +50,8 @@ pub struct Exchange<'l> {
     pub route: Option<&'l str>,
     /// How the upstream failed.
     pub upstream_error: Option<&'static str>,
+    /// How the WebSocket ended that the exchange opened.
+    pub tunnel_end: Option<&'static str>,
     /// The identifier that the upstream received.
     pub request_id: Option<u128>,
     /// The trace context that the upstream received.
@@ -193,6 +195,9 @@ impl Exchange<'_> {
         if let Some(error) = self.upstream_error {
             let _ = write!(to, ",\"upstream_error\":\"{error}\"");
         }
+        if let Some(end) = self.tunnel_end {
+            let _ = write!(to, ",\"tunnel_end\":\"{end}\"");
+        }
         if let Some(id) = self.request_id {
             let _ = write!(to, ",\"request_id\":\"{id:032x}\"");
         }
@@ -262,6 +267,7 @@ mod tests {
                 answered_by: "upstream",
                 route: Some("/shop/"),
                 upstream_error: None,
+                tunnel_end: None,
                 request_id: Some(5),
                 traceparent: None,
             }),

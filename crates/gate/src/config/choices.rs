@@ -135,6 +135,14 @@ words! {
         Upstream = "upstream",
     }
 
+    /// What becomes of requests for a WebSocket.
+    pub enum WebSocket {
+        /// They go to the upstream; where it agrees, the connection becomes a tunnel.
+        Tunnel = "tunnel",
+        /// The gate answers 403.
+        Refuse = "refuse",
+    }
+
     /// Form of the access log's lines.
     pub enum AccessFormat {
         /// One JSON object per line.

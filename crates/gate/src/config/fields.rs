@@ -5,7 +5,7 @@
 use super::certificates::{CertificateFiles, CertificateTables};
 use super::choices::{
     AccessFormat, ClientAuth, Cores, Forwarded, Host, LogFormat, MinimumVersion, Policy, Processes,
-    Refusal, SessionCookie,
+    Refusal, SessionCookie, WebSocket,
 };
 use super::networks::{Network, Networks};
 use super::origin::{Members, Origin, Url, Urls};
@@ -230,6 +230,14 @@ keys! {
         /// response; after that the customer receives 504.
         response_timeout: Duration = Is("30s"), Time("10ms", "1h"),
             because "customers wait about 10 s for a page; reports and exports take longer";
+        /// Longest silence of the upstream within a response; then the response is cut. Responses of
+        /// the `stream_types` have `stream_deadline` instead. Routes can have a time of their own.
+        response_pause: Duration = Is("30s"), Time("10ms", "7d"),
+            because "as long as it may take to begin; nginx waits for 60 s, HAProxy's examples for 30";
+        /// Longest time from the head of a request to the last byte of its response, WebSockets
+        /// excepted; then the customer receives 504, or the response is cut.
+        exchange_timeout: Option<Duration> = Unset, Time("100ms", "7d"),
+            because "downloads and streams of events last as long as they last, and each step has a limit";
         /// How long an idle connection to the upstream is kept for the next request; `0s` opens
         /// a connection for each request.
         idle_timeout: Duration = Is("4s"), Time("0s", "1h"),
@@ -260,6 +268,11 @@ keys! {
         /// it. Without the field they compress as if customers connected to them.
         via: bool = Is("true"), Boolean,
             because "RFC 9110 demands it of a proxy: by it loops and the versions on the way are seen";
+        /// Requests for a WebSocket: `tunnel` passes them on and, where the upstream agrees, moves
+        /// bytes between it and the customer; `refuse` answers 403. See
+        /// [websocket.md](websocket.md).
+        websocket: WebSocket = Is("tunnel"), Choice(WebSocket::ALL),
+            because "a site that uses them does not work without, and a site that does not answers no 101";
     }
 
     /// Files that the gate serves itself: see `[[routes]]`.
@@ -395,10 +408,10 @@ keys! {
         /// same way.
         http2_control_frames: u32 = Is("1000"), Whole(10, 10_000_000),
             because "browsers send a few; each costs the gate an answer or a look";
-        /// Longest time without progress in a body: of a request, from the customer or into the
-        /// upstream, or of a response, from the upstream. An upstream that stops reading gives
-        /// 504. See `download_pause` for customers who read a response, and `stream_types` for
-        /// responses in which the upstream is silent for longer.
+        /// Longest time without progress in a request's body, from the customer or into the upstream,
+        /// and of a WebSocket after one side has ended. An upstream that stops reading gives 504. See
+        /// `download_pause` for customers who read a response, and `upstream.response_pause` for
+        /// upstreams that send one.
         body_progress_deadline: Duration = Is("10s"), Time("100ms", "1h"),
             because "a peer that is silent for 10 s in the middle of a body has left, but still holds a connection";
         /// Lowest rate of a request's body in bytes per second, on average since its head; applies
@@ -416,13 +429,23 @@ keys! {
         download_rate: u32 = Is("64"), Whole(0, 1_000_000),
             because "the worst mobile network carries a thousand; without it a customer of one byte per second holds an upstream connection for months";
         /// Content types of responses in which the upstream may be silent for `stream_deadline`
-        /// in place of `body_progress_deadline`, unless they have a Content-Length. Whether the
+        /// in place of `upstream.response_pause`, unless they have a Content-Length. Whether the
         /// customer is still there is asked for by TCP keepalive.
         stream_types: Vec<String> = Is("text/event-stream"), MediaTypes,
             because "server-sent events stay open for hours, and many servers send none for minutes";
         /// Longest silence of the upstream in a response of these types.
         stream_deadline: Duration = Is("1h"), Time("100ms", "7d"),
             because "a stream without an event for an hour can be opened again by the browser, which does so by itself";
+        /// Most WebSockets open at once, on all cores together; each core has an equal share,
+        /// rounded up. A request for a further one is answered with 503. They take places of
+        /// `max_connections`.
+        max_tunnels: usize = Is("10000"), Whole(0, 10_000_000),
+            because "half of the places: however many customers keep one open, others find the site";
+        /// Longest time in which no byte passes a WebSocket in either direction. Whether the
+        /// customer is still there is asked for by TCP keepalive, and most clients and servers
+        /// ping.
+        tunnel_idle: Duration = Is("1h"), Time("100ms", "7d"),
+            because "the same as for streams of events; HAProxy's examples have an hour as well, nginx cuts at 60 s";
         /// How long a connection without a request is kept open; `0s` closes it after one
         /// request.
         idle_deadline: Duration = Is("10s"), Time("0s", "1h"),

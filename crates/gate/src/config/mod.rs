@@ -18,6 +18,7 @@ mod pools;
 mod reference;
 mod reload;
 mod revocation;
+mod route_rules;
 mod routes;
 mod rules;
 pub mod selfsigned;
@@ -29,7 +30,7 @@ pub use certificates::CertificateFiles;
 pub use checked::Config;
 pub use choices::{
     AccessFormat, ClientAuth, Cores, Forwarded, Host, LogFormat, MinimumVersion, Policy, Processes,
-    Refusal, SessionCookie,
+    Refusal, SessionCookie, WebSocket,
 };
 pub use fields::{
     AccessLog, Admin, Admission, Limits, Listen, Log, StaticTier, Tls, Trace, Upstream, tables,
@@ -42,5 +43,6 @@ pub use origin::{Members, Origin};
 pub use pools::{NamedPool, Pool};
 pub use reference::reference;
 pub use revocation::Revocations;
+pub use route_rules::RouteRules;
 pub use routes::{Destination, Directory, Route};
 pub use tidegate_config::{Mistake, Mistakes};

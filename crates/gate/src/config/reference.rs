@@ -87,8 +87,9 @@ mod tests {
         let page = reference();
         for row in tables().iter().flat_map(|table| &table.rows) {
             let start = format!("| `{}` |", row.name);
-            let line = page.lines().find(|line| line.starts_with(&start)).unwrap();
-            assert_eq!(line.matches(" | ").count(), 5, "{line}");
+            // Keys of routes have the same names, and no reasons.
+            let mut lines = page.lines().filter(|line| line.starts_with(&start));
+            assert!(lines.any(|line| line.matches(" | ").count() == 5), "{start}");
             assert!(row.reason.len() > 10 && row.meaning.ends_with('.'), "{}", row.name);
         }
     }

@@ -4,15 +4,16 @@ use super::Processes;
 use super::fields::Upstream;
 use super::origin::Urls;
 use super::pools::NamedPool;
-use super::rules::{CookieName, FieldText, GroupPath, PathBeginning, ProcessList};
+use super::rules::{CookieName, FieldText, GroupPath, MediaTypes, PathBeginning, ProcessList};
 use super::upstream_rules::{HostName, PoolName};
+use super::{RouteRules, WebSocket, route_rules};
 use crate::host::HostPattern;
 use crate::path::PathPrefix;
 use http::HeaderValue;
 use std::path::PathBuf;
-use tidegate_config::Preset::{Is, Required, Unset};
+use tidegate_config::Preset::{Else, Is, Required, Unset};
 use tidegate_config::{
-    FilePath, Keys, List, Problem, Section, Subtable, Table, did_you_mean, keys,
+    Choice, FilePath, Keys, List, Problem, Section, Subtable, Table, Time, did_you_mean, keys,
 };
 
 /// The name of the tables.
@@ -32,6 +33,8 @@ pub struct Route {
     pub path: PathPrefix,
     /// Where they go.
     pub to: Destination,
+    /// What holds for them at an upstream.
+    pub rules: RouteRules,
 }
 
 impl Route {
@@ -72,7 +75,7 @@ keys! {
     /// to the next one with a `pool` or `url`, or else to `[upstream]`. [static.md](static.md)
     /// describes what is served from a directory, and how paths are read; [pools.md](pools.md)
     /// describes pools.
-    static ROUTE: RouteKeys {
+    pub(super) static ROUTE: RouteKeys {
         /// The host that it is for, without a port: `shop.example.com`, or `*.example.com` for all
         /// names below `example.com`. Without it the route is for any host.
         host: HostName = Unset;
@@ -97,6 +100,20 @@ keys! {
         processes: ProcessList = Unset;
         /// As `upstream.cgroup`, for this upstream.
         cgroup: GroupPath = Unset;
+        /// As `upstream.response_timeout`, for these paths: for long polls, reports and exports.
+        response_timeout: Time("10ms", "1h") = Else("`upstream.response_timeout`");
+        /// As `upstream.response_pause`, for these paths.
+        response_pause: Time("10ms", "7d") = Else("`upstream.response_pause`");
+        /// As `upstream.exchange_timeout`, for these paths.
+        exchange_timeout: Time("100ms", "7d") = Else("`upstream.exchange_timeout`");
+        /// As `limits.stream_types`, for these paths.
+        stream_types: MediaTypes = Else("`limits.stream_types`");
+        /// As `limits.stream_deadline`, for these paths.
+        stream_deadline: Time("100ms", "7d") = Else("`limits.stream_deadline`");
+        /// As `upstream.websocket`, for these paths.
+        websocket: Choice<WebSocket>(WebSocket::ALL) = Else("`upstream.websocket`");
+        /// As `limits.tunnel_idle`, for these paths.
+        tunnel_idle: Time("100ms", "7d") = Else("`limits.tunnel_idle`");
     }
 }
 
@@ -127,7 +144,8 @@ pub fn read(root: &Section<'_>, base: &Upstream, pools: &[NamedPool]) -> Vec<Rou
             };
             table.wrong_key(key, Problem::new(rule, "leave one of them out"));
         }
-        routes.push(Route { index, host, path, to });
+        let rules = route_rules::read(table);
+        routes.push(Route { index, host, path, to, rules });
     }
     one_upstream_for_each_url(&mut routes, base, &tables);
     routes
@@ -160,6 +178,12 @@ fn read_route(
         let rule = format!("cannot be set beside {way}");
         table.wrong_key(second, Problem::new(rule, "make two routes of it"));
         return None;
+    }
+    let of_exchanges =
+        if way == ROUTE.directory.name { route_rules::names().to_vec() } else { Vec::new() };
+    for key in of_exchanges.into_iter().filter(|key| given(key)) {
+        let rule = format!("has no effect without {} or {}", ROUTE.url.name, ROUTE.pool.name);
+        table.wrong_key(key, Problem::new(rule, "leave it out"));
     }
     for (keys, needs) in [(of_files, ROUTE.directory.name), (of_upstreams, ROUTE.url.name)] {
         for key in keys.into_iter().filter(|key| needs != way && given(key)) {

@@ -170,6 +170,7 @@ impl<T: Copy + PartialEq> Rule for Preference<T> {
 }
 
 /// Content types without parameters.
+#[derive(Debug)]
 pub struct MediaTypes;
 
 /// Most content types of a list.

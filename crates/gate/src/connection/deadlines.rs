@@ -11,17 +11,28 @@ pub struct RequestDeadlines {
     pub idle: Duration,
     /// The head of a request.
     pub head: Duration,
-    /// A body: a request's, or a response's that the upstream sends.
+    /// The body of a request, or a piece of a file.
     pub body: Duration,
-    /// A response's body that is a stream of events, and that the upstream sends.
-    pub stream: Duration,
     /// Bytes per second of a request's body, averaged from the request's head on; 0
     /// demands none.
     pub upload_rate: u64,
     /// A response that waits for the customer.
     pub delivery: DeliveryLimits,
-    /// The response of the upstream.
+    /// The upstream, where no route says otherwise.
+    pub upstream: UpstreamTimes,
+}
+
+/// How long the upstream of an exchange may take.
+#[derive(Clone, Copy, Debug)]
+pub struct UpstreamTimes {
+    /// From the last byte of the request to the head of the response.
     pub response: Duration,
+    /// Without a byte within the response.
+    pub pause: Duration,
+    /// The same of a stream of events.
+    pub stream: Duration,
+    /// From the head of the request to the last byte of the response, if there is a limit.
+    pub whole: Option<Duration>,
 }
 
 impl RequestDeadlines {
@@ -31,13 +42,17 @@ impl RequestDeadlines {
             idle: config.limits.idle_deadline,
             head: config.limits.head_deadline,
             body: config.limits.body_progress_deadline,
-            stream: config.limits.stream_deadline,
             upload_rate: config.limits.upload_rate.into(),
             delivery: DeliveryLimits {
                 pause: config.limits.download_pause,
                 rate: config.limits.download_rate.into(),
             },
-            response: config.upstream.response_timeout,
+            upstream: UpstreamTimes {
+                response: config.upstream.response_timeout,
+                pause: config.upstream.response_pause,
+                stream: config.limits.stream_deadline,
+                whole: config.upstream.exchange_timeout,
+            },
         }
     }
 }

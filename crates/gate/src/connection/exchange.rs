@@ -6,7 +6,7 @@
 
 use crate::access_log::ExchangeLog;
 use crate::connection::asked::Asked;
-use crate::connection::deadlines::RequestDeadlines;
+use crate::connection::deadlines::{RequestDeadlines, UpstreamTimes};
 use crate::connection::interim::Interim;
 use crate::connection::upload::Upload;
 use crate::framing::Fault;
@@ -25,7 +25,7 @@ mod queue;
 
 /// Why a response was given up in the middle.
 const STOPPED_SENDING: &str =
-    "nothing more of the response within limits.body_progress_deadline (or stream_deadline)";
+    "nothing more of the response within response_pause (of events: stream_deadline)";
 const STOPPED_READING: &str = "the disk gave nothing within limits.body_progress_deadline";
 
 /// How long the search for a file may take; after that the request is for the upstream.
@@ -48,6 +48,8 @@ pub enum Activity {
     Waiting,
     /// The response is on its way to the customer.
     Response,
+    /// The connection has changed to a WebSocket.
+    Tunnel,
 }
 
 /// What follows when a deadline has passed.
@@ -70,6 +72,8 @@ pub struct Exchange {
     /// Last progress, or when the activity began.
     since: Cell<Instant>,
     deadlines: RequestDeadlines,
+    /// How long the upstream may take, by the route.
+    times: Cell<UpstreamTimes>,
     /// The body of the request.
     upload: Upload,
     /// The response is a stream of events.
@@ -94,6 +98,8 @@ pub struct Exchange {
     malformed: Cell<bool>,
     /// Where the customer's bytes broke its grammar.
     fault: Cell<Option<Fault>>,
+    /// Bytes follow a request for a WebSocket before its answer.
+    pub early: Cell<bool>,
     /// The customer did not send the request's body to its end, or broke HTTP in it.
     pub upload_failed: Cell<bool>,
     /// What was asked for.
@@ -120,6 +126,7 @@ impl Exchange {
             activity: Cell::new(Activity::Idle),
             begun: Cell::new(now),
             since: Cell::new(now),
+            times: Cell::new(deadlines.upstream),
             deadlines,
             upload: Upload::new(now),
             streams: Cell::new(false),
@@ -133,6 +140,7 @@ impl Exchange {
             truncated: Cell::new(false),
             malformed: Cell::new(false),
             fault: Cell::new(None),
+            early: Cell::new(false),
             upload_failed: Cell::new(false),
             asked: Asked::default(),
             log: OnceCell::new(),
@@ -163,9 +171,9 @@ impl Exchange {
         self.begun.get()
     }
 
-    /// Whether no request is under way.
+    /// Whether no request is under way whose answer the customer waits for.
     pub fn awaits_request(&self) -> bool {
-        matches!(self.activity.get(), Activity::Idle | Activity::Head)
+        matches!(self.activity.get(), Activity::Idle | Activity::Head | Activity::Tunnel)
     }
 
     /// Whether the response is on its way to the customer.
@@ -179,10 +187,11 @@ impl Exchange {
         let allowed = match self.activity.get() {
             Activity::Idle => return None,
             Activity::Head => deadlines.head,
-            Activity::Response if self.streams.get() => deadlines.stream,
+            Activity::Response if self.streams.get() => self.times.get().stream,
             Activity::Upload if !self.upload.awaits_customer() => self.upload.patience(deadlines),
-            Activity::Upload | Activity::Response => deadlines.body,
-            Activity::Waiting => deadlines.response,
+            Activity::Response if self.tier.get() == Tier::Upstream => self.times.get().pause,
+            Activity::Upload | Activity::Response | Activity::Tunnel => deadlines.body,
+            Activity::Waiting => self.times.get().response,
             Activity::Queue => queue::DEADLINE,
             Activity::Lookup => LOOKUP,
         };
@@ -191,16 +200,20 @@ impl Exchange {
             Activity::Upload => self.upload.rate_due(deadlines),
             _ => None,
         };
-        Some(rate_due.map_or(progress, |due| due.min(progress)))
+        [rate_due, self.over_at()].into_iter().flatten().chain([progress]).min()
     }
 
     /// The deadline has passed. `measured` tells whether it has just been measured what the
     /// upstream has not read.
     pub fn expire(&self, measured: bool) -> Expiry {
+        if self.is_over_time() {
+            return self.expire_whole();
+        }
         match self.activity.get() {
             Activity::Idle => Expiry::Close(End::Idle),
             Activity::Head => Expiry::Close(End::HeadDeadline),
             Activity::Upload if self.upload.awaits_customer() => Expiry::Close(End::BodyDeadline),
+            Activity::Tunnel => Expiry::Close(End::BodyDeadline),
             Activity::Upload if self.upload.expire(measured) => {
                 self.give_up(UpstreamFault::Stalled)
             }
@@ -275,26 +288,6 @@ impl Exchange {
     /// Whether the search takes too long.
     pub fn lookup_is_late(&self) -> bool {
         self.lookup_late.get()
-    }
-
-    /// The request takes a route with these counts.
-    pub fn takes(&self, route: Option<&Arc<RouteCounts>>) {
-        if let Some(route) = route {
-            self.route.replace(Some(route.clone()));
-            cpu::enter_route(Some(route));
-        }
-    }
-
-    /// The thread works on this exchange now.
-    pub fn runs(&self) {
-        cpu::enter_route(self.route.borrow().as_ref());
-    }
-
-    /// The counts of the request's route, where routes are configured.
-    pub fn route(&self, count: impl FnOnce(&RouteCounts)) {
-        if let Some(route) = &*self.route.borrow() {
-            count(route);
-        }
     }
 
     /// A file answers the request.
@@ -452,6 +445,9 @@ impl Exchange {
     }
 }
 
+mod by_route;
+mod tunnel;
+
 /// Records what the connection does from now on.
 fn trace(before: Activity, activity: Activity) {
     match (before, activity) {
@@ -464,7 +460,7 @@ fn trace(before: Activity, activity: Activity) {
         // The upstream has received the request up to its end.
         (Activity::Upload, Activity::Waiting) => tidegate_trace::enter(Phase::Upstream),
         (_, Activity::Waiting) => tidegate_trace::enter(Phase::Service),
-        (_, Activity::Response) => tidegate_trace::enter(Phase::Respond),
+        (_, Activity::Response | Activity::Tunnel) => tidegate_trace::enter(Phase::Respond),
     }
 }
 

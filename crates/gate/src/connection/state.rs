@@ -91,7 +91,7 @@ impl ConnectionState {
         if let Some(next) = self.delivery.next_measurement()
             && may_wait
         {
-            return next;
+            return self.exchange.over_at().map_or(next, |over| over.min(next));
         }
         let idle = if self.begun.get() { self.idle } else { self.first_idle };
         self.exchange.deadline().unwrap_or_else(|| self.idle_since.get() + idle)
@@ -102,6 +102,7 @@ impl ConnectionState {
     pub fn expire(&self, measured: bool) -> Expiry {
         let waits = self.delivery.waits();
         match self.activity() {
+            Activity::Response if self.exchange.is_over_time() => self.exchange.expire(measured),
             // All was sent, and the customer may still be reading: they are not idle then.
             Activity::Idle if self.begun.get() && !self.idle.is_zero() && !measured => {
                 self.delivery.demand_measurement();
@@ -218,3 +219,4 @@ impl Drop for ConnectionState {
 mod streams;
 #[cfg(test)]
 mod tests;
+mod tunnel;

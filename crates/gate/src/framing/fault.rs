@@ -56,6 +56,8 @@ pub enum Rule {
     ChunkSize,
     /// A chunk ends where its size says.
     ChunkEnd,
+    /// Nothing follows a request for a WebSocket before its answer.
+    EarlyBytes,
 }
 
 impl Rule {
@@ -83,6 +85,7 @@ impl Rule {
             Self::Coding => "its last Transfer-Encoding is not chunked, or its version has none",
             Self::ChunkSize => "the size of a chunk is malformed",
             Self::ChunkEnd => "a chunk does not end where its size says",
+            Self::EarlyBytes => "bytes follow a request for a WebSocket before its answer",
         }
     }
 }

@@ -21,6 +21,8 @@ pub struct Head {
     length: Option<u64>,
     /// There is a Transfer-Encoding, and whether the last coding is chunked.
     coding: Option<bool>,
+    /// It asks for a WebSocket, or agrees to one.
+    pub websocket: bool,
 }
 
 /// How the body is delimited.
@@ -94,6 +96,11 @@ impl Head {
                 let chunked =
                     value.is_ascii() && last.trim_ascii().eq_ignore_ascii_case(b"chunked");
                 self.coding = Some(chunked);
+            }
+            Some(b'u' | b'U') if name.eq_ignore_ascii_case(b"upgrade") && !self.is_http_1_0 => {
+                let mut members = value.split(|byte| *byte == b',');
+                self.websocket |=
+                    members.any(|one| one.trim_ascii().eq_ignore_ascii_case(b"websocket"));
             }
             _ => {}
         }

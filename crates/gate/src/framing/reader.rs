@@ -53,6 +53,8 @@ enum State {
     Trailers,
     /// All that follows belongs to the body.
     Rest,
+    /// Behind a request for a WebSocket whose answer has not begun: nothing may follow.
+    Switching,
     /// Broken before.
     Broken(Fault),
 }
@@ -91,6 +93,18 @@ impl Reader {
         self.state == State::Head && self.head == Head::default() && self.line.is_empty()
     }
 
+    /// Whether the last byte ended a request for a WebSocket.
+    pub fn is_switching(&self) -> bool {
+        self.state == State::Switching
+    }
+
+    /// The request for a WebSocket got another answer: requests follow.
+    pub fn stay_with_http(&mut self) {
+        if self.is_switching() {
+            self.state = State::Head;
+        }
+    }
+
     /// Reads bytes in the order of their arrival.
     ///
     /// # Errors
@@ -106,6 +120,11 @@ impl Reader {
             match &mut self.state {
                 State::Rest => return Ok(()),
                 State::Broken(fault) => return Err(Broken { clean: 0, fault: *fault }),
+                State::Switching => {
+                    let fault = Fault { part: Part::Head, rule: Rule::EarlyBytes };
+                    self.state = State::Broken(fault);
+                    return Err(Broken { clean: at, fault });
+                }
                 State::Body(left) | State::Chunk(left) => {
                     let step = (*left).min(rest.len() as u64);
                     *left -= step;
@@ -220,8 +239,10 @@ impl Reader {
             None => self.head.of_request()?,
             Some(head_only) => self.head.of_response(head_only),
         };
+        let switches = self.responses.is_none() && self.head.websocket;
         self.head = Head::default();
         self.state = match framing {
+            Framing::Length(0) if switches => State::Switching,
             Framing::Length(0) => State::Head,
             Framing::Length(length) => State::Body(length),
             Framing::Chunked => {

@@ -7,6 +7,7 @@ use crate::connection::exchange::Exchange;
 use crate::http::pages::ErrorPage;
 use crate::http::proxy::{SendError, Unanswered, late, send};
 use crate::http::request_body::RequestBody;
+use crate::http::websocket::Opening;
 use crate::telemetry::clock;
 use crate::upstream::balance::{Busy, Upstream};
 use crate::upstream::health::MemberCounts;
@@ -171,6 +172,7 @@ pub struct RetryCopy {
     method: Method,
     uri: http::Uri,
     headers: HeaderMap,
+    opening: Option<Opening>,
 }
 
 impl RetryCopy {
@@ -182,6 +184,7 @@ impl RetryCopy {
             method: parts.method.clone(),
             uri: parts.uri.clone(),
             headers: parts.headers.clone(),
+            opening: parts.extensions.get::<Opening>().cloned(),
         })
     }
 
@@ -190,6 +193,7 @@ impl RetryCopy {
         request.method_mut().clone_from(&self.method);
         request.uri_mut().clone_from(&self.uri);
         request.headers_mut().clone_from(&self.headers);
+        self.opening.clone().and_then(|opening| request.extensions_mut().insert(opening));
         request
     }
 }

@@ -81,9 +81,6 @@ pub fn accept(parts: &mut Parts, chunked: bool) -> Result<(), ErrorPage> {
     if chunked && parts.version < Version::HTTP_2 && !is_only_chunked(&parts.headers) {
         return Err(ErrorPage::Coding);
     }
-    if requests_websocket(&parts.headers) {
-        return Err(ErrorPage::Upgrade);
-    }
     normalize_target(parts)
 }
 
@@ -181,13 +178,8 @@ fn is_only_chunked(headers: &HeaderMap) -> bool {
     one && codings.next().is_none()
 }
 
-fn requests_websocket(headers: &HeaderMap) -> bool {
-    // A recipient may ignore other upgrades.
-    headers.get_all(UPGRADE).iter().any(|value| has_member(value, b"websocket"))
-}
-
 /// Whether a list has this member.
-fn has_member(list: &HeaderValue, member: &[u8]) -> bool {
+pub fn has_member(list: &HeaderValue, member: &[u8]) -> bool {
     let mut members = list.as_bytes().split(|byte| *byte == b',');
     members.any(|one| one.trim_ascii().eq_ignore_ascii_case(member))
 }
@@ -364,10 +356,6 @@ mod tests {
         assert_eq!(answer(host(Request::get("http://a,b/"))), ErrorPage::BadTarget);
         assert_eq!(answer(Request::get("http://shop/")), ErrorPage::BadHost);
         assert_eq!(answer(Request::get("shop:443").header("host", "a")), ErrorPage::BadTarget);
-        assert_eq!(
-            answer(host(Request::get("/")).header("upgrade", "websocket")),
-            ErrorPage::Upgrade
-        );
         assert!(passed(host(Request::options("*"))).is_ok());
         assert!(passed(host(Request::get("/")).header("upgrade", "h2c")).is_ok());
     }

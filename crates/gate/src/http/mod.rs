@@ -1,6 +1,7 @@
 //! HTTP between customer and upstream: by HTTP/1.1 or HTTP/2 with the customer, by HTTP/1.1 with
 //! the upstream.
 
+mod asked_tunnel;
 pub mod attempt;
 pub mod client_subject;
 mod cookie_field;
@@ -14,9 +15,10 @@ pub mod proxy;
 pub mod request_body;
 pub mod requests;
 pub mod response_body;
-mod sessions;
+pub mod sessions;
 pub mod stream;
 pub mod stream_types;
 pub mod timer;
 mod trace_context;
 pub mod trailers;
+mod websocket;

@@ -22,8 +22,12 @@ pub enum ErrorPage {
     /// CONNECT or TRACE: the gate is not a forward proxy, and shows no one the fields
     /// of a request.
     Method,
-    /// A protocol upgrade that the gate does not forward.
-    Upgrade,
+    /// A request for a WebSocket that two servers could read differently.
+    BadUpgrade,
+    /// A request for a WebSocket where the configuration refuses them.
+    NoWebSocket,
+    /// A request for a WebSocket beyond the most at once.
+    FullOfTunnels,
     /// A transfer coding other than chunked.
     Coding,
     /// The request would begin a session, and none is admitted at the moment.
@@ -51,11 +55,15 @@ impl ErrorPage {
             }
             Self::Malformed(Rule::TargetLength) => StatusCode::URI_TOO_LONG,
             Self::Malformed(Rule::Version) => StatusCode::HTTP_VERSION_NOT_SUPPORTED,
-            Self::Malformed(_) | Self::CutBody | Self::BadHost | Self::BadTarget => {
-                StatusCode::BAD_REQUEST
-            }
+            Self::Malformed(_)
+            | Self::CutBody
+            | Self::BadHost
+            | Self::BadTarget
+            | Self::BadUpgrade => StatusCode::BAD_REQUEST,
+            Self::NoWebSocket => StatusCode::FORBIDDEN,
+            Self::FullOfTunnels => StatusCode::SERVICE_UNAVAILABLE,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Upgrade | Self::Coding => StatusCode::NOT_IMPLEMENTED,
+            Self::Coding => StatusCode::NOT_IMPLEMENTED,
             Self::Full => StatusCode::SERVICE_UNAVAILABLE,
             Self::Unreachable | Self::BrokenUpstream => StatusCode::BAD_GATEWAY,
             Self::Late | Self::Stalled => StatusCode::GATEWAY_TIMEOUT,
@@ -69,6 +77,7 @@ impl ErrorPage {
         match self {
             Self::BadHost => Some(Malformed::Host),
             Self::BadTarget | Self::Method => Some(Malformed::Target),
+            Self::BadUpgrade => Some(Malformed::Upgrade),
             Self::Coding => Some(Malformed::Coding),
             _ => None,
         }
@@ -101,9 +110,17 @@ impl ErrorPage {
             Self::BadHost => ("Bad request", "The request must name exactly one Host."),
             Self::BadTarget => ("Bad request", "The request's target is no path of this site."),
             Self::Method => ("Method not allowed", "This site serves neither CONNECT nor TRACE."),
-            Self::Upgrade => {
-                ("Not implemented", "This site does not change to another protocol (Upgrade).")
-            }
+            Self::BadUpgrade => (
+                "Bad request",
+                "A WebSocket is opened by a GET of HTTP/1.1 without a body, with Connection: upgrade \
+                 and one Sec-WebSocket-Key.",
+            ),
+            Self::NoWebSocket => ("Forbidden", "This site opens no WebSocket at this address."),
+            Self::FullOfTunnels => (
+                "Too many WebSockets",
+                "This site has as many WebSockets open as it can carry. Please try again in a few \
+                 seconds.",
+            ),
             Self::Coding => {
                 ("Not implemented", "The only Transfer-Encoding that this site undoes is chunked.")
             }
@@ -157,7 +174,7 @@ impl ErrorPage {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         match self {
             Self::Busy => drop(headers.insert(RETRY_AFTER, HeaderValue::from_static("2"))),
-            Self::Unreachable | Self::Full => {
+            Self::Unreachable | Self::Full | Self::FullOfTunnels => {
                 drop(headers.insert(RETRY_AFTER, HeaderValue::from_static("5")));
             }
             Self::Method => {

@@ -3,7 +3,9 @@
 use crate::connection::exchange::{Activity, Exchange};
 use crate::connection::interim::Interim;
 use crate::connection::state::ConnectionState;
-use crate::framing::{Fault, Part};
+use crate::context::CoreContext;
+use crate::framing::{Fault, Part, Rule};
+use crate::http::asked_tunnel::AskedTunnel;
 use crate::http::attempt::{Answer, RetryCopy, send_to};
 use crate::http::client_subject::ClientSubject;
 use crate::http::cookie_field;
@@ -17,18 +19,22 @@ use crate::http::response_body::{RequestGuard, ResponseBody};
 use crate::http::sessions::{Cookies, Visit};
 use crate::http::stream_types::StreamTypes;
 use crate::http::trace_context;
+use crate::http::websocket::Opening;
 use crate::static_tier::{Body, StaticTier};
 use crate::telemetry::clock;
 use crate::telemetry::labels::{Malformed, UpstreamFault};
+use crate::tunnel::Tunnel;
 use crate::upstream::balance::Upstream;
 use crate::upstream::connector::UpstreamConnection;
 use crate::upstream::error::in_words;
 use crate::upstream::pool::Pooled;
 use crate::upstream::routes::Routes;
-use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HeaderValue, TRANSFER_ENCODING};
+use bytes::Bytes;
+use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HeaderValue, TRANSFER_ENCODING, UPGRADE};
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode, Version, response};
 use hyper::body::{Body as _, Incoming};
+use std::cell::RefCell;
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -41,8 +47,6 @@ use tidegate_trace::Phase;
 pub struct Proxy {
     /// Most fields of a request's head.
     pub max_fields: usize,
-    /// Content types of streams of events.
-    pub stream_types: Rc<StreamTypes>,
     /// Knows sessions by their cookies, where there are such.
     pub cookies: Option<Cookies>,
     /// The customer, as the upstream learns of them.
@@ -51,6 +55,10 @@ pub struct Proxy {
     pub subject: Option<ClientSubject>,
     /// Where requests go.
     pub routes: Rc<Routes>,
+    /// What the connections of the core share.
+    pub context: Rc<CoreContext>,
+    /// What follows the response: the upstream has agreed to a WebSocket.
+    pub tunnel: RefCell<Option<Box<Tunnel>>>,
 }
 
 /// Serves one request of a connection with HTTP/1. Never fails: an error becomes an error page, or cuts the
@@ -77,7 +85,9 @@ pub fn serve(
             *response.version_mut() = Version::HTTP_10;
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        state.response(&exchange, streams, clock::now());
+        if exchange.activity() != Activity::Tunnel {
+            state.response(&exchange, streams, clock::now());
+        }
         Ok(response)
     }
 }
@@ -108,9 +118,15 @@ async fn answer_with(
             Body::Memory(bytes) => ResponseBody::page(bytes, guard),
             Body::File(file) => ResponseBody::file(file, guard),
         }),
-        Ok(Answered::Upstream(parts, body, connection)) => {
-            streams = proxy.stream_types.begins_stream(&parts.headers, &body);
+        Ok(Answered::Upstream(parts, body, connection, is_stream)) => {
+            streams = is_stream;
             Response::from_parts(parts, ResponseBody::upstream(body, connection, guard))
+        }
+        Ok(Answered::WebSocket(parts, mut tunnel)) => {
+            tunnel.visit = guard.visit.take();
+            exchange.tunnel_begins();
+            proxy.tunnel.replace(Some(tunnel));
+            Response::from_parts(parts, ResponseBody::page(Bytes::new(), guard))
         }
         Err(Unanswered { page, why }) => {
             by_gate = true;
@@ -138,8 +154,10 @@ async fn answer_with(
 enum Answered {
     /// From a file.
     File(Response<Body>),
-    /// Of the upstream.
-    Upstream(response::Parts, Incoming, Pooled),
+    /// Of the upstream; whether it begins a stream of events.
+    Upstream(response::Parts, Incoming, Pooled, bool),
+    /// Of the upstream, which has agreed to a WebSocket.
+    WebSocket(response::Parts, Box<Tunnel>),
 }
 
 /// A request that the gate answers itself.
@@ -169,6 +187,7 @@ fn to_customer(
     exchange: &Exchange,
     (response, mut connection): (Response<Incoming>, Pooled),
     to_head: bool,
+    types: &StreamTypes,
 ) -> Result<Answered, Unanswered> {
     let (mut parts, body) = response.into_parts();
     match headers::to_customer(&mut parts, to_head) {
@@ -180,7 +199,8 @@ fn to_customer(
             return Err(Unanswered::new(ErrorPage::BrokenUpstream, why));
         }
     }
-    Ok(Answered::Upstream(parts, body, connection))
+    let streams = types.begins_stream(&parts.headers, &body);
+    Ok(Answered::Upstream(parts, body, connection, streams))
 }
 
 /// Serves a request from where its route leads.
@@ -215,8 +235,14 @@ async fn serve_by_route(
     }
     let way = proxy.routes.find(&parts);
     exchange.takes(way.counts);
+    exchange.within(way.rules.times);
     exchange.log().inspect(|log| log.routed(way.route));
+    let websocket = match parts.headers.contains_key(UPGRADE) {
+        true => AskedTunnel::of(&proxy.context, &parts, way.rules)?,
+        false => None,
+    };
     if let Some(tier) = way.tier
+        && websocket.is_none()
         && body.is_end_stream()
         && let Some(file) = file(tier, exchange, &parts).await
     {
@@ -229,10 +255,24 @@ async fn serve_by_route(
     if let Some(id) = request_id {
         headers::identify(&mut parts.headers, id);
     }
+    if let Some(asked) = &websocket {
+        asked.opening.ask(&mut parts.headers);
+        parts.extensions.insert(asked.opening.clone());
+    }
     let body = RequestBody::new(body, exchange);
     let answer = forward(proxy, exchange, way.upstream, (parts, body), by_http2).await?;
     answer.1.counts().responded(answer.0.status().as_u16());
-    to_customer(exchange, answer, to_head)
+    if let Some(asked) = websocket
+        && answer.0.status() == StatusCode::SWITCHING_PROTOCOLS
+    {
+        if exchange.early.get() {
+            exchange.note_malformed(Malformed::Upgrade);
+            return Err(ErrorPage::Malformed(Rule::EarlyBytes).into());
+        }
+        let (parts, tunnel) = asked.open(answer);
+        return Ok(Answered::WebSocket(parts, tunnel));
+    }
+    to_customer(exchange, answer, to_head, &way.rules.stream_types)
 }
 
 /// The response of a static tier, if it has one.
@@ -300,7 +340,10 @@ pub fn late(exchange: &Exchange) -> Option<Unanswered> {
             ErrorPage::Stalled,
             "it read nothing more of the request within limits.body_progress_deadline",
         ),
-        _ => Unanswered::new(ErrorPage::Late, "nothing within upstream.response_timeout"),
+        _ => Unanswered::new(
+            ErrorPage::Late,
+            "nothing within response_timeout (or exchange_timeout)",
+        ),
     })
 }
 
@@ -333,6 +376,7 @@ pub async fn send(
         tidegate_trace::enter(Phase::Upstream);
     }
     connection.get().expect_response(request.method() == Method::HEAD);
+    let opening = request.extensions().get::<Opening>().cloned();
     let mut response = pin!(connection.get().sender.try_send_request(request));
     let response = poll_fn(|cx| {
         let connection = connection.get();
@@ -364,8 +408,18 @@ pub async fn send(
     })
     .await?;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-        let why = "it changed to another protocol (101), which nobody had asked for";
-        return Err(SendError::Final(Unanswered::new(ErrorPage::BrokenUpstream, why)));
+        let why = match opening {
+            None => "it changed to another protocol (101), which nobody had asked for",
+            Some(opening) if !opening.is_accepted(response.headers()) => {
+                "its 101 does not agree to the WebSocket: Upgrade, Connection and \
+                 Sec-WebSocket-Accept must fit the request"
+            }
+            Some(_) if !connection.get().has_ended() => "its 101 has a body",
+            Some(_) => "",
+        };
+        if !why.is_empty() {
+            return Err(SendError::Final(Unanswered::new(ErrorPage::BrokenUpstream, why)));
+        }
     }
     // What it waited for a connection is a part of what the service takes.
     let took = clock::now().saturating_duration_since(queued.unwrap_or(sent));

@@ -17,17 +17,19 @@ use crate::http::pages::ErrorPage;
 use crate::http::proxy::{self, Proxy};
 use crate::http::sessions::{Cookies, RequestSessions};
 use crate::http::stream::Stream;
-use crate::http::stream_types::StreamTypes;
 use crate::http::timer::poll_deadline;
 use crate::places::Place;
 use crate::shutdown::Stage;
+use crate::socket;
 use crate::telemetry::clock;
-use crate::telemetry::labels::{End, Malformed};
+use crate::telemetry::labels::{End, Malformed, TunnelEnd};
+use crate::tunnel::Tunnel;
 use crate::upstream::connector::Connector;
 use crate::upstream::routes::Routes;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use std::cell::RefCell;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
@@ -40,7 +42,6 @@ pub struct HttpServer {
     /// Where requests go.
     pub routes: Rc<Routes>,
     deadlines: RequestDeadlines,
-    stream_types: Rc<StreamTypes>,
     /// Knows sessions by their cookies.
     sessions: Option<Rc<RequestSessions>>,
     limits: Limits,
@@ -54,7 +55,6 @@ impl HttpServer {
             routes,
             sessions: RequestSessions::new(&context, entrance),
             deadlines: RequestDeadlines::of(config),
-            stream_types: Rc::new(StreamTypes::new(&config.limits.stream_types)),
             limits: Limits {
                 head_bytes: config.limits.head_max_bytes,
                 fields: config.limits.head_max_fields,
@@ -98,19 +98,24 @@ impl HttpServer {
             cookies,
             subject,
             max_fields: config.limits.head_max_fields,
-            stream_types: self.stream_types.clone(),
             customer: Customer::new(client.peer, client.scheme),
             routes: self.routes.clone(),
+            context: self.context.clone(),
+            tunnel: RefCell::default(),
         });
         if transport.speaks_http2() {
             return http2::connection::serve(&self.context, transport, state, &place, proxy).await;
         }
-        let served = state.clone();
-        let service =
-            service_fn(move |request| proxy::serve(proxy.clone(), served.clone(), request));
+        let (served, by) = (state.clone(), proxy.clone());
+        let service = service_fn(move |request| proxy::serve(by.clone(), served.clone(), request));
         let stream = TokioIo::new(Stream::new(transport, state.clone(), self.limits));
         let mut connection = self.builder().serve_connection(stream, service);
         let ended = self.until_end(&state, &place, &mut connection).await;
+        if let (Ended::Over(Ok(())), Some(tunnel)) = (&ended, proxy.tunnel.take()) {
+            drop(proxy);
+            let transport = connection.into_parts().io.into_inner().into_transport();
+            return self.tunnel(*tunnel, transport, &state, &place).await;
+        }
         tidegate_trace::enter(tidegate_trace::Phase::Close);
         self.close(&state, connection.into_parts().io.into_inner(), ended).await
     }
@@ -179,6 +184,43 @@ impl HttpServer {
         .await
     }
 
+    /// Serves a connection that has changed to a WebSocket. Returns why it ended.
+    async fn tunnel(
+        &self,
+        tunnel: Tunnel,
+        mut transport: Transport,
+        state: &Rc<ConnectionState>,
+        place: &Place,
+    ) -> End {
+        let end = tunnel.run(&self.context, &mut transport, state, place).await;
+        tidegate_trace::enter(tidegate_trace::Phase::Close);
+        match end {
+            TunnelEnd::Customer => End::Customer,
+            TunnelEnd::Upstream => End::Finished,
+            TunnelEnd::Idle => {
+                close(&mut transport, state).await;
+                End::Idle
+            }
+            TunnelEnd::Drain => {
+                close(&mut transport, state).await;
+                End::Drain
+            }
+            TunnelEnd::Stalled => {
+                // The kernel would keep what the customer does not read.
+                socket::reset_on_close(transport.socket());
+                End::BodyDeadline
+            }
+            TunnelEnd::Broken => {
+                transport.cut();
+                End::Broken
+            }
+            TunnelEnd::Displaced => {
+                transport.cut();
+                End::Displaced
+            }
+        }
+    }
+
     /// Closes a connection in the way that its end demands. Returns why it ended.
     async fn close(&self, state: &ConnectionState, stream: Stream, ended: Ended) -> End {
         let exchange = &state.exchange;
@@ -233,6 +275,15 @@ impl HttpServer {
             }
         }
     }
+}
+
+/// Ends the sending side, as far as the socket accepts it at once.
+async fn close(transport: &mut Transport, state: &ConnectionState) {
+    poll_fn(|cx| {
+        let _ = transport.poll_close(cx, state);
+        Poll::Ready(())
+    })
+    .await;
 }
 
 /// How a connection ended.

@@ -2,9 +2,10 @@
 //! lingering close where the customer may still be sending. Bytes that break the grammar do
 //! not reach the library.
 
+use crate::connection::exchange::Activity;
 use crate::connection::state::ConnectionState;
 use crate::connection::transport::Transport;
-use crate::framing::{Fault, Limits, Part, Reader};
+use crate::framing::{Fault, Limits, Part, Reader, Rule};
 use crate::http::pages::ErrorPage;
 use crate::linger::{LINGER, Linger};
 use crate::socket;
@@ -32,6 +33,11 @@ impl Stream {
     pub fn new(transport: Transport, state: Rc<ConnectionState>, limits: Limits) -> Self {
         let requests = Reader::requests(limits);
         Self { transport, state, requests, fault: None, lingers: false, linger: None }
+    }
+
+    /// The transport, for another protocol.
+    pub fn into_transport(self) -> Transport {
+        self.transport
     }
 
     /// Ends the sending side, as far as the socket accepts it at once, and closes.
@@ -99,6 +105,14 @@ impl AsyncRead for Stream {
             return self.poll_fault(fault);
         }
         let Self { transport, state, requests, fault, .. } = &mut *self;
+        if requests.is_switching() {
+            match state.exchange.activity() {
+                // The tunnel reads what follows.
+                Activity::Tunnel => return Poll::Pending,
+                Activity::Idle => requests.stay_with_http(),
+                _ => {}
+            }
+        }
         let before = buf.filled().len();
         ready!(transport.poll_read(cx, buf, state))?;
         let read = &buf.filled()[before..];
@@ -109,6 +123,7 @@ impl AsyncRead for Stream {
         state.received();
         if let Err(broken) = requests.feed(read) {
             *fault = Some(broken.fault);
+            state.exchange.early.set(broken.fault.rule == Rule::EarlyBytes);
             buf.set_filled(before + broken.clean);
             if broken.clean == 0 {
                 return self.poll_fault(broken.fault);

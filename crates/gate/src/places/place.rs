@@ -54,7 +54,7 @@ impl Seat {
             Some(Activity::Head | Activity::Queue | Activity::Lookup) => 2,
             Some(Activity::Upload) => 3,
             // Work of the upstream is lost.
-            Some(Activity::Response) => 4,
+            Some(Activity::Response | Activity::Tunnel) => 4,
             Some(Activity::Waiting) => 5,
         }
     }

@@ -4,7 +4,7 @@
 use crate::telemetry::durations::DurationBucket;
 use crate::telemetry::labels::{
     Bucket, By, Class, CookieResult, End, Flood, HandshakeKind, Malformed, OTHER_PROTOCOLS,
-    StatusCode, StreamEnd, TicketResult, Tier, UpstreamFault,
+    StatusCode, StreamEnd, TicketResult, Tier, TunnelEnd, UpstreamFault,
 };
 use crate::telemetry::troubles::Troubles;
 use std::sync::Arc;
@@ -48,6 +48,7 @@ type PerCookieResult<T> = By<CookieResult, T, { CookieResult::COUNT }>;
 type PerProtocol<T> = By<OtherProtocol, T, { OTHER_PROTOCOLS.len() }>;
 type PerFlood<T> = By<Flood, T, { Flood::COUNT }>;
 type PerStreamEnd<T> = By<StreamEnd, T, { StreamEnd::COUNT }>;
+type PerTunnelEnd<T> = By<TunnelEnd, T, { TunnelEnd::COUNT }>;
 type PerTier<T> = By<Tier, T, { Tier::COUNT }>;
 type PerFault<T> = By<UpstreamFault, T, { UpstreamFault::COUNT }>;
 type PerMalformed<T> = By<Malformed, T, { Malformed::COUNT }>;
@@ -202,6 +203,16 @@ counters! {
     http2_floods: PerFlood,
     /// Streams of HTTP/2 that ended before their response was complete.
     streams_reset: PerStreamEnd,
+    /// Tunnels open now, and those that the upstream is being asked for.
+    tunnels: Scalar,
+    /// Messages of tunnels: of customers, and of upstreams unasked; as far as they come one by one.
+    tunnel_messages: PerClass,
+    /// Why tunnels ended.
+    tunnels_ended: PerTunnelEnd,
+    /// Bytes of tunnels from customers to upstreams.
+    tunnel_bytes_in: Scalar,
+    /// Bytes of tunnels from upstreams to customers.
+    tunnel_bytes_out: Scalar,
     /// Connections opened to the upstream.
     upstream_connects: Scalar,
     /// Failures of the upstream.

@@ -242,6 +242,8 @@ labels! {
         Trailer = "trailer",
         /// A frame of HTTP/2.
         Frame = "frame",
+        /// A request for a WebSocket, or what follows it before the answer.
+        Upgrade = "upgrade",
     }
 
     /// What a customer sent too much of by HTTP/2, so that the connection was closed.
@@ -252,6 +254,24 @@ labels! {
         ControlFrames = "control_frames",
         /// What the library bounds: streams that break HTTP, heads without end, small data.
         Library = "library",
+    }
+
+    /// Why the tunnel of a WebSocket ended.
+    pub enum TunnelEnd {
+        /// The customer closed, or both sides closed and the customer did first.
+        Customer = "customer",
+        /// The upstream closed.
+        Upstream = "upstream",
+        /// No byte in either direction within `limits.tunnel_idle`.
+        Idle = "idle",
+        /// One side took nothing of what waited for it in time, or did not close after the other.
+        Stalled = "stalled",
+        /// The connection of one side broke.
+        Broken = "broken",
+        /// The gate is draining.
+        Drain = "drain",
+        /// Its connection gave way to one of an address prefix with fewer.
+        Displaced = "displaced",
     }
 
     /// Why a stream of HTTP/2 ended before its response was complete.
@@ -330,6 +350,7 @@ impl Malformed {
             (Part::Head, Rule::Fragment | Rule::Target) => Self::Target,
             (Part::Head, Rule::Length | Rule::TwoLengths) => Self::Length,
             (Part::Head, Rule::Coding) => Self::Coding,
+            (Part::Head, Rule::EarlyBytes) => Self::Upgrade,
             (Part::Head, _) => Self::Head,
         }
     }

@@ -140,6 +140,17 @@ impl Snapshot {
         text.counts("tidegate_http2_floods_total", help, "what", &self.http2_floods);
         let help = "Streams of HTTP/2 that ended before their response was complete, by reason.";
         text.counts("tidegate_http2_streams_reset_total", help, "reason", &self.streams_reset);
+        let help = "WebSockets that are open, or that the upstream is being asked for.";
+        text.gauge("tidegate_tunnels_active", help, self.tunnels_active);
+        let help = "Messages of WebSockets, of customers and of upstreams unasked, by the class of \
+                    their connection; several that arrive together count once.";
+        text.counts("tidegate_tunnel_messages_total", help, "class", &self.tunnel_messages);
+        let help = "WebSockets that ended, by reason.";
+        text.counts("tidegate_tunnels_ended_total", help, "reason", &self.tunnels_ended);
+        let help = "Bytes of WebSockets exchanged with customers, without TLS.";
+        text.family("tidegate_tunnel_bytes_total", "counter", help);
+        text.sample("", &[("direction", "received")], self.tunnel_bytes_received);
+        text.sample("", &[("direction", "sent")], self.tunnel_bytes_sent);
         let help = "Requests sent again, since the connection to the upstream had gone stale.";
         text.family("tidegate_upstream_retries_total", "counter", help);
         text.sample("", &[], self.upstream_retries);

@@ -248,6 +248,20 @@ pub struct Snapshot {
     /// `deadline`, `truncated`): each once.
     #[serde(serialize_with = "as_object")]
     pub streams_reset: Vec<(&'static str, u64)>,
+    /// WebSockets open now, and those that the upstream is being asked for.
+    pub tunnels_active: u64,
+    /// Messages of WebSockets, by the class of their connection: of customers, and of upstreams
+    /// unasked; as far as they come one by one.
+    #[serde(serialize_with = "as_object")]
+    pub tunnel_messages: Vec<(&'static str, u64)>,
+    /// WebSockets that ended, by reason (`customer`, `upstream`, `idle`, `stalled`, `broken`,
+    /// `drain`, `displaced`).
+    #[serde(serialize_with = "as_object")]
+    pub tunnels_ended: Vec<(&'static str, u64)>,
+    /// Bytes of WebSockets from customers, without TLS.
+    pub tunnel_bytes_received: u64,
+    /// Bytes of WebSockets to customers, without TLS.
+    pub tunnel_bytes_sent: u64,
     /// Requests sent to the upstream a second time, since the first connection
     /// had gone stale.
     pub upstream_retries: u64,

@@ -9,6 +9,7 @@ use crate::upstream::error::ConnectError;
 use crate::upstream::responses::Responses;
 use crate::upstream::unacked::UnackedMeter;
 use crate::upstream::watched::WatchedSocket;
+use bytes::Bytes;
 use hyper::client::conn::http1::{Builder, Connection, SendRequest};
 use hyper_util::rt::TokioIo;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -258,6 +259,18 @@ impl UpstreamConnection {
         self.responses.is_between()
     }
 
+    /// The socket, and what was read behind the last head: the upstream has agreed to another
+    /// protocol, and the HTTP library has let go of it.
+    pub fn into_socket(self) -> (UpstreamSocket, Bytes) {
+        let parts = self.connection.into_parts();
+        (parts.io.into_inner().into_socket(), parts.read_buf)
+    }
+
+    /// Whether the HTTP library has let go of it.
+    pub fn has_ended(&self) -> bool {
+        self.ended
+    }
+
     /// Whether it may serve another request: it is open, and the last response was read to
     /// its end.
     pub fn is_reusable(&self) -> bool {
@@ -333,9 +346,12 @@ impl ServerCertVerifier for AnyCertificate {
 }
 
 /// A socket to the upstream, with or without TLS, or a unix socket.
-enum UpstreamSocket {
+pub enum UpstreamSocket {
+    /// Without TLS.
     Plain(TcpStream),
+    /// A unix socket.
     Local(UnixStream),
+    /// With TLS.
     Tls(Box<TlsStream<TcpStream>>),
 }
 

@@ -12,6 +12,7 @@ pub mod queue;
 pub mod reachability;
 pub mod responses;
 pub mod routes;
+pub mod rules;
 pub mod standing;
 pub mod unacked;
 pub mod watched;

@@ -3,10 +3,11 @@
 
 use crate::telemetry::clock;
 use crate::telemetry::counters::Counters;
-use crate::upstream::connector::{Connector, UpstreamConnection};
+use crate::upstream::connector::{Connector, UpstreamConnection, UpstreamSocket};
 use crate::upstream::error::ConnectError;
 use crate::upstream::health::{MemberCounts, MemberHealth};
 use crate::upstream::queue::Queue;
+use bytes::Bytes;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -182,6 +183,14 @@ impl Pooled {
         self.slot.again()
     }
 
+    /// Takes the connection out of the pool for good: it is no longer of HTTP. It keeps its place
+    /// at the server.
+    pub fn detach(mut self) -> (UpstreamSocket, Bytes, Detached) {
+        let connection = self.connection.take().expect("present until released");
+        let (socket, read) = connection.into_socket();
+        (socket, read, Detached { slot: self.slot.again() })
+    }
+
     /// Returns it to the pool: the response was read to its end.
     pub fn release(mut self) {
         if !self.reusable {
@@ -207,5 +216,16 @@ impl Pooled {
 impl Drop for Pooled {
     fn drop(&mut self) {
         self.close();
+    }
+}
+
+/// A connection that is open, and of HTTP no more.
+pub struct Detached {
+    slot: Slot,
+}
+
+impl Drop for Detached {
+    fn drop(&mut self) {
+        self.slot.pool.counters.upstream_open.sub(1);
     }
 }

@@ -1,6 +1,6 @@
 //! Where requests go: to a static tier, and to upstreams.
 
-use crate::config::{self, Config, Destination};
+use crate::config::{self, Config, Destination, RouteRules};
 use crate::context::CoreContext;
 use crate::host::{self, HostPattern};
 use crate::path::{PathPrefix, for_routes};
@@ -8,6 +8,7 @@ use crate::static_tier::{Disk, FileCache, StaticTier};
 use crate::telemetry::route_counts::RouteCounts;
 use crate::upstream::balance::Upstream;
 use crate::upstream::connector::Connector;
+use crate::upstream::rules::ExchangeRules;
 use http::header::HOST;
 use http::request::Parts;
 use std::cmp::Ordering;
@@ -22,6 +23,8 @@ pub struct Routes {
     routes: Vec<Route>,
     /// The counts of requests that no route decides on.
     rest: Option<Arc<RouteCounts>>,
+    /// What holds for those that no route to an upstream decides on.
+    rules: ExchangeRules,
     cache: Rc<FileCache>,
     disk: Rc<Disk>,
 }
@@ -38,7 +41,7 @@ struct Route {
 enum To {
     Tier(StaticTier),
     /// By its place among the upstreams.
-    Upstream(usize),
+    Upstream(usize, ExchangeRules),
 }
 
 /// Where a request goes.
@@ -48,6 +51,8 @@ pub struct Way<'r> {
     pub tier: Option<&'r StaticTier>,
     /// What is asked then.
     pub upstream: &'r Upstream,
+    /// What holds for that.
+    pub rules: &'r ExchangeRules,
     /// The name of the nearest route, if there is one.
     pub route: Option<&'r Arc<str>>,
     /// What its requests count to, where routes are configured.
@@ -112,28 +117,34 @@ impl Routes {
             Rc::new(new)
         });
         let upstreams = upstreams.collect();
-        let to = |destination: &Destination| match destination {
+        let to = |route: &config::Route| match &route.to {
             Destination::Directory(directory) => {
                 let interval = config.static_tier.check_interval;
                 To::Tier(StaticTier::new(directory, cache.clone(), disk.clone(), interval))
             }
-            to => To::Upstream(config.place_of(to).unwrap_or_default()),
+            to => {
+                let place = config.place_of(to).unwrap_or_default();
+                let rules = ExchangeRules::of(config, config.pools()[place].upstream, &route.rules);
+                To::Upstream(place, rules)
+            }
         };
         let route = |route: &config::Route| {
             let (host, path, name) = (route.host.clone(), route.path.clone(), route.name());
             let counts = context.shared.routes.of(Some(&name), context.core);
-            Route { host, path, name: name.into(), counts, to: to(&route.to) }
+            Route { host, path, name: name.into(), counts, to: to(route) }
         };
         let mut routes: Vec<_> = config.routes.iter().map(route).collect();
         routes.sort_by(Route::nearer);
         let rest = context.shared.routes.of(None, context.core);
-        Self { upstreams, routes, rest, cache, disk }
+        let rules = ExchangeRules::of(config, &config.upstream, &RouteRules::default());
+        Self { upstreams, routes, rest, rules, cache, disk }
     }
 
     /// Where a request goes. The nearest route decides; what its directory does not have is for
     /// the nearest one that leads to an upstream, or for that of `[upstream]`.
     pub fn find(&self, request: &Parts) -> Way<'_> {
-        let mut way = Way { tier: None, upstream: &self.upstreams[0], route: None, counts: None };
+        let (upstream, rules) = (&self.upstreams[0], &self.rules);
+        let mut way = Way { tier: None, upstream, rules, route: None, counts: None };
         if self.routes.is_empty() {
             return way;
         }
@@ -153,8 +164,8 @@ impl Routes {
             match &route.to {
                 To::Tier(tier) if way.tier.is_none() => way.tier = Some(tier),
                 To::Tier(_) => {}
-                To::Upstream(place) => {
-                    way.upstream = &self.upstreams[*place];
+                To::Upstream(place, rules) => {
+                    (way.upstream, way.rules) = (&self.upstreams[*place], rules);
                     break;
                 }
             }

@@ -25,6 +25,11 @@ impl<S> WatchedSocket<S> {
         Self { socket, responses, unacked, write_failed: false }
     }
 
+    /// The socket itself.
+    pub fn into_socket(self) -> S {
+        self.socket
+    }
+
     /// What writing came to. An upstream that answers early and closes makes it fail while the
     /// answer waits to be read. So an error is left to reading, which finds the end of the
     /// connection after the answer.

@@ -169,9 +169,6 @@ fn targets_of_other_forms_are_handled() {
     assert_eq!(absolute.text(), "GET /a?b HTTP/1.1 shop.test:8443");
     assert_eq!(exchange("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n").text(), "OPTIONS * HTTP/1.1 a");
     assert_eq!(exchange("CONNECT shop.test:443 HTTP/1.1\r\nHost: shop.test:443\r\n\r\n").code, 405);
-    let websocket =
-        "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
-    assert_eq!(exchange(websocket).code, 501);
 }
 
 #[test]

@@ -32,12 +32,17 @@ fn large() -> SocketAddr {
 
 /// A gate that also listens for plain HTTP.
 fn gate_for(upstream: SocketAddr, limits: &str) -> Gate {
+    gate_within(upstream, "", limits)
+}
+
+/// The same with further keys of the upstream.
+fn gate_within(upstream: SocketAddr, keys: &str, limits: &str) -> Gate {
     let core = a_core();
     let listen = format!(
         "[listen]\naddress = \"127.0.0.1:0\"\nclear = \"127.0.0.1:0\"\ncores = \"{core}\"\n\
          drain_deadline = \"0s\"\n"
     );
-    gate(upstream, &format!("[limits]\n{limits}\n{listen}"))
+    gate(upstream, &format!("{keys}\n[limits]\n{limits}\n{listen}"))
 }
 
 /// A customer who has sent a GET and received the head of the response.
@@ -151,7 +156,7 @@ fn endless() -> SocketAddr {
 fn a_customer_who_waits_for_the_upstream_needs_no_rate() {
     let limits = "download_pause = \"100ms\"\ndownload_rate = 1000000";
     for tls in [false, true] {
-        let (gate, events) = streaming("text/html", limits);
+        let (gate, events) = streaming("text/html", "", limits);
         let mut customer = customer(&gate, tls);
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_millis(400) {
@@ -183,7 +188,7 @@ fn a_customer_who_still_reads_is_not_idle() {
 
 /// A gate before an upstream that answers with chunks of this type as they are sent on
 /// the sender.
-fn streaming(kind: &'static str, limits: &str) -> (Gate, mpsc::Sender<&'static str>) {
+fn streaming(kind: &'static str, keys: &str, limits: &str) -> (Gate, mpsc::Sender<&'static str>) {
     let (events, to_send) = mpsc::channel::<&str>();
     let to_send = Mutex::new(to_send);
     let upstream = upstream(move |mut reader| {
@@ -200,7 +205,7 @@ fn streaming(kind: &'static str, limits: &str) -> (Gate, mpsc::Sender<&'static s
             }
         }
     });
-    (gate_for(upstream, limits), events)
+    (gate_within(upstream, keys, limits), events)
 }
 
 /// One chunk of a response.
@@ -213,12 +218,13 @@ fn chunk(connection: &mut impl std::io::BufRead) -> String {
     String::from_utf8(chunk).unwrap().trim_end().to_owned()
 }
 
-const SHORT: &str = "body_progress_deadline = \"400ms\"";
+const SHORT: &str = "response_pause = \"400ms\"";
+const SHORT_BODY: &str = "body_progress_deadline = \"400ms\"";
 
 #[test]
 fn a_silent_stream_of_events_lives_on() {
     for tls in [false, true] {
-        let (gate, events) = streaming("text/event-stream; charset=utf-8", SHORT);
+        let (gate, events) = streaming("text/event-stream; charset=utf-8", SHORT, "");
         let mut customer = customer(&gate, tls);
         std::thread::sleep(Duration::from_secs(1));
         events.send("data: 1").unwrap();
@@ -228,8 +234,8 @@ fn a_silent_stream_of_events_lives_on() {
 
 #[test]
 fn a_stream_of_events_has_a_deadline_of_its_own() {
-    let limits = format!("{SHORT}\nstream_types = [\"a/b\"]\nstream_deadline = \"600ms\"");
-    let (gate, _events) = streaming("A/B", &limits);
+    let limits = "stream_types = [\"a/b\"]\nstream_deadline = \"600ms\"";
+    let (gate, _events) = streaming("A/B", SHORT, limits);
     let begun = Instant::now();
     let _customer = customers(&gate);
     counted(&gate, "cut", |totals| totals.ends[End::Truncated] >= 1);
@@ -238,14 +244,14 @@ fn a_stream_of_events_has_a_deadline_of_its_own() {
 
 #[test]
 fn the_customers_departure_ends_a_silent_stream() {
-    let (gate, _events) = streaming("text/event-stream", "");
+    let (gate, _events) = streaming("text/event-stream", "", "");
     drop(customers(&gate));
     counted(&gate, "left", |totals| totals.open == 0 && totals.upstream_open == 0);
 }
 
 #[test]
 fn a_response_that_the_upstream_stops_sending_is_the_upstreams_fault() {
-    let (gate, _events) = streaming("text/html", SHORT);
+    let (gate, _events) = streaming("text/html", SHORT, "");
     let [mut plain, mut tls] = customers(&gate);
     counted(&gate, "cut", |totals| totals.ends[End::Truncated] == 2);
     assert!(plain.read_to_end(&mut Vec::new()).is_err(), "a reset, not an end");
@@ -271,7 +277,7 @@ fn reading_no_body() -> (SocketAddr, mpsc::Sender<()>) {
 #[test]
 fn an_upload_that_the_upstream_stops_reading_gives_504() {
     let (upstream, _release) = reading_no_body();
-    let gate = gate_for(upstream, SHORT);
+    let gate = gate_for(upstream, SHORT_BODY);
     let socket = TcpStream::connect(gate.clear_address().unwrap()).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut writer = socket.try_clone().unwrap();
@@ -293,7 +299,7 @@ fn an_upload_that_the_upstream_stops_reading_gives_504() {
 #[test]
 fn the_504_for_a_stalled_upload_reaches_curl_over_tls() {
     let (upstream, _release) = reading_no_body();
-    let gate = gate_for(upstream, SHORT);
+    let gate = gate_for(upstream, SHORT_BODY);
     let file = tempfile::NamedTempFile::new().unwrap();
     file.as_file().set_len(LARGE as u64).unwrap();
     let curl = std::process::Command::new("curl")
@@ -350,7 +356,7 @@ fn has_keepalive(port: u16) -> bool {
 fn in_a_stream_of_events_the_kernel_asks_for_the_customer() {
     for (kind, asked) in [("text/event-stream", true), ("text/html", false)] {
         for tls in [false, true] {
-            let (gate, events) = streaming(kind, "");
+            let (gate, events) = streaming(kind, "", "");
             let mut customer = customer(&gate, tls);
             events.send("data: 1").unwrap();
             chunk(&mut customer);

@@ -215,7 +215,7 @@ fn a_malformed_request_gets_an_error_and_no_file() {
     let mut connection = connect_plain(&gate);
     send(&mut connection, b"GET /a HTTP/1.1\r\n\r\n");
     assert_eq!(receive(&mut connection, "GET").unwrap().code, 400, "no Host");
-    assert_eq!(ask(&gate, "GET", "/a", &["Upgrade: websocket"]).code, 501);
+    assert_eq!(ask(&gate, "GET", "/a", &["Upgrade: websocket"]).code, 400);
 }
 
 #[test]

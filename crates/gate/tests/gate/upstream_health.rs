@@ -79,13 +79,13 @@ fn each_failure_is_kept_with_its_cause_and_the_first_request_without_its_query()
     for (path, reason, cause) in [
         ("/closes", "broken", "it closed the connection"),
         ("/breaks", "broken", "a line does not end with CR LF"),
-        ("/waits", "timeout", "upstream.response_timeout"),
+        ("/waits", "timeout", "response_timeout (or exchange_timeout)"),
         ("/cuts", "truncated", "end of file before message length reached"),
-        ("/pauses", "stalled", "limits.body_progress_deadline"),
+        ("/pauses", "stalled", "nothing more of the response within response_pause"),
     ] {
         let gate = gate_with(upstream, "", |config| {
             config.upstream.response_timeout = Duration::from_millis(50);
-            config.limits.body_progress_deadline = Duration::from_millis(50);
+            config.upstream.response_pause = Duration::from_millis(50);
         });
         let _ = get(&mut connect(&gate, &any_client()), &format!("{path}?secret"));
         let (told, first) = failure(&gate, reason);

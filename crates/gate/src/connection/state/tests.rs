@@ -1,6 +1,7 @@
 //! Tests of the state of a connection.
 
 use super::*;
+use crate::connection::deadlines::UpstreamTimes;
 use crate::connection::delivery::DeliveryLimits;
 use crate::telemetry::labels::UpstreamFault;
 use std::time::Duration;
@@ -13,10 +14,14 @@ fn deadlines(upload_rate: u64) -> RequestDeadlines {
         idle: SECOND,
         head: SECOND,
         body: 10 * SECOND,
-        stream: 3_600 * SECOND,
         upload_rate,
         delivery: DeliveryLimits { pause: 60 * SECOND, rate: 64 },
-        response: 30 * SECOND,
+        upstream: UpstreamTimes {
+            response: 30 * SECOND,
+            pause: 10 * SECOND,
+            stream: 3_600 * SECOND,
+            whole: None,
+        },
     }
 }
 
@@ -221,4 +226,24 @@ fn a_customer_who_still_reads_the_last_response_is_not_idle() {
     state.measured(0);
     assert!(state.deadline() <= clock::now() + SECOND, "now the customer may think");
     assert_eq!(state.expire(true), Expiry::Close(End::Idle));
+}
+
+#[test]
+fn with_a_websocket_the_customer_thinks_between_two_messages() {
+    let counters = Arc::<Counters>::default();
+    let known = || {
+        let mut counts = CensusCounts::default();
+        counters.think_times.add_to(&mut counts);
+        (counts.thinking.iter().sum::<u64>(), counters.tunnel_messages[Class::New].get())
+    };
+    let state = ConnectionState::new(Class::New, deadlines(0), counters.clone(), Instant::now());
+    state.tunnel_opens();
+    assert_eq!(known(), (1, 0));
+    state.tunnel_message();
+    assert_eq!(known(), (0, 1));
+    state.tunnel_answers();
+    state.tunnel_answers();
+    assert_eq!(known(), (1, 1));
+    drop(state);
+    assert_eq!(known(), (0, 1), "who has left thinks no more");
 }

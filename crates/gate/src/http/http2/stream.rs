@@ -170,13 +170,15 @@ async fn deliver(
             }
             let deadline = match pump.waits {
                 Waits::Body => exchange.deadline(),
-                Waits::Window => delivery.next_measurement(),
+                Waits::Window => {
+                    delivery.next_measurement().into_iter().chain(exchange.over_at()).min()
+                }
                 // The connection's own deadline.
-                Waits::Kernel => None,
+                Waits::Kernel => exchange.over_at(),
             };
             let Some(deadline) = deadline else { return Poll::Pending };
             ready!(poll_deadline(sleep.as_mut(), deadline, cx));
-            if pump.waits == Waits::Window {
+            if pump.waits == Waits::Window && !exchange.is_over_time() {
                 if std::mem::replace(&mut measured, true) {
                     return Poll::Ready(Err(StreamEnd::Deadline));
                 }

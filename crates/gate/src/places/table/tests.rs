@@ -109,7 +109,7 @@ fn those_that_wait_in_the_queue_are_named_and_stay_until_they_leave() {
 
 #[test]
 fn the_connection_whose_end_loses_least_gives_way() {
-    use crate::connection::deadlines::RequestDeadlines;
+    use crate::connection::deadlines::{RequestDeadlines, UpstreamTimes};
     use crate::connection::delivery::DeliveryLimits;
     use crate::connection::state::ConnectionState;
     use crate::telemetry::labels::Class;
@@ -120,10 +120,9 @@ fn the_connection_whose_end_loses_least_gives_way() {
         idle: second,
         head: second,
         body: second,
-        stream: second,
         upload_rate: 0,
         delivery: DeliveryLimits { pause: second, rate: 0 },
-        response: second,
+        upstream: UpstreamTimes { response: second, pause: second, stream: second, whole: None },
     };
     let taken = fill(&places, 1, PlaceKind::New);
     let states: Vec<_> = taken
