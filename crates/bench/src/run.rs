@@ -135,7 +135,7 @@ impl<'a> Plan<'a> {
     /// What a server is started with.
     fn setup(
         &self,
-        (id, key): (&str, Key),
+        (id, key): (&str, CertificateKey),
         (kind, program): (Kind, &Path),
         folder: &Path,
         upstream: &Upstream,
@@ -163,7 +163,12 @@ impl<'a> Plan<'a> {
         let driver = (self.args.program(Kind::Tide)?, self.cores.driver);
         for work in idle::WORKS {
             for (kind, program, _) in self.servers.iter().filter(|it| it.0 != Kind::Off) {
-                let setup = self.setup(("idle", Key::P256), (*kind, program), folder, upstream)?;
+                let setup = self.setup(
+                    ("idle", CertificateKey::EcdsaP256),
+                    (*kind, program),
+                    folder,
+                    upstream,
+                )?;
                 let Some(server) = peers::start(*kind, work, &setup)? else { continue };
                 let driver = (driver.0.as_path(), driver.1);
                 let one =
