@@ -1,5 +1,6 @@
 //! The `tidegate` binary.
 
+mod agent;
 mod check;
 mod demo;
 mod exit;
@@ -41,6 +42,8 @@ const EXIT_CODES: &str = "Exit codes: 0 done; 1 a goal or threshold was missed; 
 enum Command {
     /// Run the gate before a service: admit the sessions that it can serve to their end
     Gate(gate::Args),
+    /// Tell a gate elsewhere the CPU capacity and use of a service
+    Agent(agent::Args),
     /// Validate a gate configuration or a scenario without starting anything
     Check(check::Args),
     /// Load a service with customers' sessions, and measure it
@@ -72,6 +75,7 @@ fn main() -> std::process::ExitCode {
     tidegate_host::open_files::raise_limit();
     let outcome = match cli.command {
         Command::Gate(args) => gate::run(args),
+        Command::Agent(args) => agent::run(args),
         Command::Check(args) => check::run(args),
         Command::Load(args) => load::run(*args),
         Command::Site(args) => site::run(args),

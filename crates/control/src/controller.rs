@@ -285,8 +285,17 @@ impl Controller {
             kinds: self.model.kinds(),
             resources: self.resources.iter().map(|(_, resource)| *resource).collect(),
             sustainable: self.sustainable(),
+            work_elsewhere: self.work_elsewhere(),
             why: self.why(now),
             why_not: self.why_not(),
+        }
+    }
+
+    /// Why what is measured as the upstream is not what limits the service. Allocates if so.
+    pub fn work_elsewhere(&self) -> Option<String> {
+        match &self.policy {
+            Policy::Tide(tide) => tide.work_elsewhere(),
+            _ => None,
         }
     }
 

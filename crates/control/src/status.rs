@@ -42,6 +42,9 @@ pub struct Status {
     pub resources: Vec<Resource>,
     /// What the service carries as it is used at present.
     pub sustainable: Sustainable,
+    /// Why what is measured as the upstream is not what limits the service, in a clause with
+    /// numbers: a relay, or a program that waits for something else. `None` while it may be.
+    pub work_elsewhere: Option<String>,
     /// One sentence with numbers: why the budget is what it is.
     pub why: String,
     /// One sentence with numbers: why the last new session that was told not now

@@ -2,7 +2,7 @@
 //! controller, and does the upkeep that belongs to no core.
 
 use crate::admission::sessions::Sessions;
-use crate::config::Upstream;
+use crate::config::{Config, Upstream};
 use crate::shared::Shared;
 use crate::telemetry::clock::TICK;
 use crate::telemetry::counters::Totals;
@@ -25,9 +25,12 @@ impl ControlLoop {
     /// Ticks until dropped.
     pub async fn run(self) {
         let Self { shared, sessions } = self;
-        let meter = |of: &[Upstream]| UsageMeter::new(of).on_cores(&shared.processors);
-        let mut measured: Vec<_> = shared.config().upstreams().into_iter().cloned().collect();
-        let mut usage = meter(&measured);
+        let meter = |of: &[Upstream], config: &Config| {
+            UsageMeter::new(of, config.files.agent_secret.as_ref()).on_cores(&shared.processors)
+        };
+        let mut config = shared.config();
+        let mut measured: Vec<_> = config.upstreams().into_iter().cloned().collect();
+        let mut usage = meter(&measured, &config);
         let mut before = shared.totals();
         let mut started_before = sessions.started();
         let mut then = shared.now();
@@ -40,15 +43,25 @@ impl ControlLoop {
             let (now, mut totals) = (shared.now(), shared.totals());
             sessions.tick(&mut totals.think_times);
             sessions.expire(now);
-            let config = shared.config();
+            let former = std::mem::replace(&mut config, shared.config());
             let named = config.upstreams();
-            if !named.iter().copied().eq(&measured) {
+            if !named.iter().copied().eq(&measured)
+                || former.files.agent_secret != config.files.agent_secret
+            {
                 measured = named.into_iter().cloned().collect();
-                usage = meter(&measured);
+                usage = meter(&measured, &config);
             }
+            let Totals { upstream_responses, load_reports, load_millionths, .. } = totals;
+            usage.reported(upstream_responses, load_reports, load_millionths);
             let sample = usage.sample();
             shared.used().add(now, &sample, || shared.routes.totals());
-            shared.upstream_note.set(usage.upstream_note());
+            let elsewhere = shared.controller().work_elsewhere().map(|why| {
+                format!(
+                    "{why}; response times decide, and tidegate agent beside the service tells more \
+                     (upstream.load_from)"
+                )
+            });
+            shared.upstream_note.set(usage.upstream_note().or(elsewhere.as_deref()));
             let started = sessions.started();
             let reading = Reading {
                 elapsed: now.saturating_sub(then),

@@ -1,7 +1,7 @@
 //! The gate as a whole: starts its threads, drains them, waits for them.
 
 use crate::admission::sessions::{Rules, Sessions};
-use crate::config::{Config, Listen, Mistakes};
+use crate::config::{Config, Mistakes};
 use crate::control_loop::ControlLoop;
 use crate::error::Error;
 use crate::generation::Generation;
@@ -10,7 +10,6 @@ use crate::handover::door::Door;
 use crate::handover::giver::{Service, Socket};
 use crate::handover::inherited::Inherited;
 use crate::listen::core::{self, Parts};
-use crate::listen::listener;
 use crate::listen::sockets::{self, Sockets};
 use crate::redirect::Redirect;
 use crate::reload::Reloader;
@@ -87,7 +86,7 @@ impl Gate {
         let processors = config.listen.cores.resolve().map_err(system("reading the affinity"))?;
         let Sockets { of_cores, all, addresses } =
             sockets::open(&config.listen, processors.len(), &mut inherited)?;
-        let redirect = redirect(&config.listen, addresses.tls[0], &mut inherited)?;
+        let redirect = Redirect::open(&config.listen, addresses.tls[0], &mut inherited)?;
         let redirect_address = redirect.as_ref().map(Redirect::address);
         let admin = config.admin.address.map(|at| bind_admin(at, &mut inherited)).transpose()?;
         let admin_address = admin.as_ref().map(Admin::address);
@@ -359,26 +358,6 @@ fn trace(
     let tracing = Tracing::start(&options, |why| tracing::error!("trace.file: {why}"))?;
     tracing.handle().watch_ports(addresses.all().map(|address| address.port()));
     Ok(Some(tracing))
-}
-
-/// Opens the listening socket that leads to https, if it is configured.
-fn redirect(
-    config: &Listen,
-    tls: SocketAddr,
-    inherited: &mut Inherited,
-) -> Result<Option<Redirect>, Error> {
-    let Some(configured) = config.redirect else { return Ok(None) };
-    let before = inherited.only(Role::Redirect, configured);
-    let (address, listener) = match before {
-        Some(found) => found,
-        None => {
-            let mut opened = listener::listen(configured, 1, config.backlog, false)?;
-            let address = sockets::local_address(&opened, configured)?;
-            let Some(listener) = opened.pop() else { return Ok(None) };
-            (address, listener)
-        }
-    };
-    Ok(Some(Redirect::new(listener, address, tls.port(), config)))
 }
 
 /// Starts a thread that is pinned to a processor before it works.

@@ -7,8 +7,12 @@
 //! Source: RFC 9110, section 15.4.9 (308); RFC 8555, section 8.3 (http-01).
 
 use crate::config::{Listen, Origin};
+use crate::error::Error;
+use crate::handover::Role;
+use crate::handover::inherited::Inherited;
 use crate::http::headers::is_host;
 use crate::limited_connections::{LimitedConnections, Uses};
+use crate::listen::{listener, sockets};
 use crate::static_tier::beneath::Beneath;
 use crate::upstream::challenge::ask;
 use bytes::Bytes;
@@ -60,8 +64,31 @@ struct Rules {
 type Page = Response<Full<Bytes>>;
 
 impl Redirect {
+    /// Opens the listener, if one is configured, or takes over the one that is open. It leads to
+    /// the port of this address.
+    ///
+    /// # Errors
+    /// Its address cannot be listened on.
+    pub fn open(
+        config: &Listen,
+        tls: SocketAddr,
+        inherited: &mut Inherited,
+    ) -> Result<Option<Self>, Error> {
+        let Some(configured) = config.redirect else { return Ok(None) };
+        let (address, listener) = match inherited.only(Role::Redirect, configured) {
+            Some(found) => found,
+            None => {
+                let mut opened = listener::listen(configured, 1, config.backlog, false)?;
+                let address = sockets::local_address(&opened, configured)?;
+                let Some(listener) = opened.pop() else { return Ok(None) };
+                (address, listener)
+            }
+        };
+        Ok(Some(Self::new(listener, address, tls.port(), config)))
+    }
+
     /// Redirects what comes to this listener, which is at this address, to this port.
-    pub fn new(listener: TcpListener, address: SocketAddr, port: u16, listen: &Listen) -> Self {
+    fn new(listener: TcpListener, address: SocketAddr, port: u16, listen: &Listen) -> Self {
         let rules = Rules {
             port: Some(port).filter(|port| *port != 443),
             webroot: listen.acme_webroot.clone(),

@@ -16,6 +16,7 @@ pub mod pressure;
 pub mod processes;
 mod provenance;
 pub mod scheduling;
+pub mod service;
 mod service_use;
 pub mod sockets;
 pub mod tcp;

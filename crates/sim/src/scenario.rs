@@ -72,6 +72,8 @@ pub struct Upstream {
     pub threads: usize,
     /// Whether the gate can see its CPU time.
     pub visible: bool,
+    /// CPU time of a request in a relay that the gate takes for the service.
+    pub relay_s: Option<f64>,
     /// Time that a request waits for something else: no CPU, but it holds a
     /// thread. With a mean of 0 it does not wait.
     pub wait: Distribution,
@@ -318,6 +320,11 @@ pub struct Telemetry {
     /// What counts of connections, handshakes, requests, responses and sessions
     /// are multiplied by; the times that go with them are right.
     pub count_factor: f64,
+    /// Time between two readings of the upstream's CPU use by an agent or a page, which are known
+    /// a tick late; 0: it is measured at each tick.
+    pub told_every_s: f64,
+    /// From when on the upstream is out of view.
+    pub unseen_from_s: Option<f64>,
     /// From when until when none come at all.
     pub blind: Option<(f64, f64)>,
 }

@@ -13,7 +13,7 @@ use crate::targets;
 /// The packages without their prefix, from the bottom layer to the top.
 const LAYERS: &[&[&str]] = &[
     &["hello", "host", "stats", "config", "report"],
-    &["control", "plan", "trace"],
+    &["agent", "control", "plan", "trace"],
     &["sim", "gate", "load", "sitekit"],
     &["auction", "card", "messages", "partners", "render"],
     &["b2b", "brokerage", "shop"],

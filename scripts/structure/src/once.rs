@@ -30,6 +30,7 @@ pub const CONCEPTS: &[Concept] = &[
         is_made: makes_http_client,
         rooms: &[
             ("crates/gate/src/upstream/", "the gate's connections to its upstream"),
+            ("crates/gate/src/telemetry/usage/load/page.rs", "pages of node_exporter"),
             ("crates/lab/src/http.rs", "pages of the servers of an experiment"),
             (
                 "crates/experiment/src/message_client/connection.rs",

@@ -1,5 +1,6 @@
 //! The program as a process: exit codes, files, sites, studies, peers, pages in a browser.
 
+mod agent;
 mod bad_input;
 mod behind_nginx;
 mod brokerage;

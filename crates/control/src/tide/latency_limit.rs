@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::number::sane;
 use crate::reading::Reading;
 use crate::resource::ResourceName;
+use crate::tide::relay::Queue;
 use crate::tide::tuning::Tuning;
 
 /// What is known of the upstream by its responses.
@@ -35,7 +36,11 @@ pub(crate) struct LatencyLimit {
     capacity: Option<f64>,
     met: bool,
     congested: bool,
+    /// How long it has been congested, or calm, without a break.
+    congested_for_s: f64,
     calm_for_s: f64,
+    /// Whether the upstream's processors were in view at the last tick.
+    visible: bool,
     queued: f64,
     /// Time since processors in sight were busy.
     spare_for_s: f64,
@@ -131,7 +136,9 @@ impl LatencyLimit {
             capacity: None,
             met: false,
             congested: false,
+            congested_for_s: 0.0,
             calm_for_s: 0.0,
+            visible: false,
             queued: 0.0,
             spare_for_s: 0.0,
         }
@@ -141,7 +148,11 @@ impl LatencyLimit {
         let visible = reading
             .usage_of(ResourceName::Upstream)
             .is_some_and(|upstream| upstream.used_cpu_s.is_some());
+        let busy = self.spare_for_s <= tuning.latency_memory_s;
         self.measure(reading, interval_s, tuning);
+        if std::mem::replace(&mut self.visible, visible) && !visible {
+            self.lost_from_view(busy, tuning);
+        }
         let slack_s = match visible {
             false => tuning.slack_unseen_s,
             true if self.spare_for_s > tuning.latency_memory_s => tuning.slack_spare_s,
@@ -164,10 +175,14 @@ impl LatencyLimit {
             let share =
                 if self.met { (interval_s / tuning.latency_memory_s).min(1.0) } else { 1.0 };
             let known = self.capacity.unwrap_or(rate);
-            self.capacity = Some(known + share * (rate - known));
+            self.congested_for_s += interval_s;
+            let stood = self.congested_for_s > tuning.congestion_span * self.recent.memory_s;
+            if !self.met || rate > known || stood {
+                self.capacity = Some(known + share * (rate - known));
+            }
             (self.met, self.calm_for_s) = (true, 0.0);
         } else {
-            self.calm_for_s += interval_s;
+            (self.calm_for_s, self.congested_for_s) = (self.calm_for_s + interval_s, 0.0);
             // Without a measured limit, an upstream out of sight is tried.
             if !self.met {
                 let guess = self.capacity.unwrap_or(tuning.first_try_per_s);
@@ -177,11 +192,27 @@ impl LatencyLimit {
         }
     }
 
+    /// The upstream's processors are no longer in view. If processors were busy, the sessions that
+    /// fill them are there already, and what they make of it is the capacity.
+    fn lost_from_view(&mut self, busy: bool, tuning: &Tuning) {
+        let per_s = self.recent.per_s();
+        if self.capacity.is_none() {
+            self.capacity = Some(per_s.max(tuning.first_try_per_s));
+            (self.met, self.calm_for_s) = (busy && per_s > tuning.first_try_per_s, 0.0);
+        }
+    }
+
     /// New sessions per second that fit beside so many requests per second of active
     /// sessions; infinite where no limit is known.
     pub(crate) fn new_per_s(&self, active_per_s: f64, interval_s: f64, tuning: &Tuning) -> f64 {
         let Some(capacity) = self.capacity else { return f64::INFINITY };
         (capacity * tuning.capacity_share - active_per_s - self.queued / interval_s).max(0.0)
+    }
+
+    /// Whether a queue stands; `None` while too little is known.
+    pub(crate) fn queue(&self) -> Option<Queue> {
+        let calm_s = self.calm_response()?.mean_s;
+        (calm_s > 0.0).then_some(Queue { stands: self.congested, calm_s })
     }
 
     /// Requests in flight while nothing queues.
@@ -410,6 +441,50 @@ mod tests {
         assert!(limit.why().contains("tried with 100 requests/s"), "{}", limit.why());
         limit.observe(&upstream_in_sight(), 0.1, &tuning());
         assert_eq!(limit.new_per_s(1e9, 0.1, &tuning()), f64::INFINITY);
+    }
+
+    fn in_sight(used_cpu_s: f64) -> Reading {
+        let mut reading = upstream_in_sight();
+        let usage = crate::Usage { capacity_cpus: 1.0, used_cpu_s: Some(used_cpu_s), idle: None };
+        reading.usage.set(ResourceName::Upstream, usage);
+        let answered = 100;
+        Reading {
+            upstream_responses: answered,
+            upstream_time_s: answered as f64 * 0.01,
+            upstream_time_ln: answered as f64 * 10e6_f64.ln(),
+            in_flight_requests: 10,
+            ..reading
+        }
+    }
+
+    #[test]
+    fn busy_processors_that_go_out_of_sight_leave_their_rate_as_the_capacity() {
+        let tried = |used_cpu_s: f64, ticks: u32| {
+            let mut limit = LatencyLimit::new();
+            (0..50).for_each(|_| limit.observe(&in_sight(used_cpu_s), 0.1, &tuning()));
+            assert_eq!(limit.new_per_s(0.0, 0.1, &tuning()), f64::INFINITY);
+            (0..ticks).for_each(|_| tick(&mut limit, 100, 10.0, 10));
+            limit.capacity.unwrap()
+        };
+        // 1000 responses/s: with busy processors that is all; with spare ones more is tried.
+        assert!((tried(0.099, 5) / 1000.0 - 1.05).abs() < 0.05, "{}", tried(0.099, 5));
+        assert!(tried(0.05, 5) > 1600.0, "{}", tried(0.05, 5));
+    }
+
+    #[test]
+    fn a_pause_of_the_service_makes_a_capacity_that_was_met_no_less() {
+        let mut limit = calm();
+        (0..10).for_each(|_| tick(&mut limit, 100, 60.0, 60));
+        (0..20).for_each(|_| tick(&mut limit, 100, 10.0, 10));
+        let before = limit.capacity.unwrap();
+        // Nothing for 200 ms, then what had piled up, 100 ms late.
+        tick(&mut limit, 0, 10.0, 100);
+        tick(&mut limit, 0, 10.0, 200);
+        tick(&mut limit, 250, 120.0, 60);
+        assert!(limit.congested && limit.capacity.unwrap() >= before, "{limit:?}");
+        // It lasts: then the rate of responses is the capacity.
+        (0..20).for_each(|_| tick(&mut limit, 50, 120.0, 60));
+        assert!(limit.capacity.unwrap() < 0.6 * before, "{limit:?}");
     }
 
     #[test]

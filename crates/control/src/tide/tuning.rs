@@ -116,6 +116,11 @@ tuning! {
     start_growth_per_s = 7.0;
     /// Share of the capacity estimate that must be used before more is tried.
     used_share = 0.6;
+    /// How long a congestion must last before a capacity that was met is taken to be less, as a
+    /// share of the memory of response times. The rate of responses is the capacity only if the
+    /// queue stood all the while: before, it has a part of a time without, or of a pause. The
+    /// backlog limit keeps new sessions out meanwhile.
+    congestion_span = 1.0;
     /// Growth of the capacity estimate, per second, after a limit was met.
     probe_growth_per_s = 0.1;
     /// Share of the capacity estimate that is planned for.

@@ -7,6 +7,7 @@ use super::choices::{
     AccessFormat, ClientAuth, Cores, Forwarded, Host, LogFormat, MinimumVersion, Policy, Processes,
     Refusal, SessionCookie, WebSocket,
 };
+use super::load_from::{LoadFrom, LoadSources};
 use super::networks::{Network, Networks};
 use super::origin::{Members, Origin, Url, Urls};
 use super::rules::{
@@ -183,6 +184,21 @@ keys! {
         /// cgroup mount (`/shop.slice`). Takes precedence over `upstream.processes`.
         cgroup: Option<PathBuf> = Unset, GroupPath,
             because "for services whose processes change, or that listen elsewhere";
+        /// Where CPU capacity and use of the service come from: `host` measures processes or
+        /// control group on this host; `agent://host:port` asks `tidegate agent` beside the
+        /// service (UDP, port 9444 if none is given); `http://host:9100/metrics` reads
+        /// node_exporter once a second; `orca` reads `endpoint-load-metrics` in responses, which
+        /// customers do not receive. Several agents and pages in a list are added up. See
+        /// [agent.md](agent.md).
+        load_from: LoadFrom = Is("host"), LoadSources,
+            because "needs nothing beside the gate; where the service cannot be seen, response times decide";
+        /// File with the secret that agents have too, at least 32 bytes; others must not read it.
+        agent_secret: Option<PathBuf> = Unset, FilePath,
+            because "required if `load_from` names an agent";
+        /// Processors of the service, where `load_from` is `orca`: its reports tell a share of
+        /// them only.
+        cpus: Option<f64> = Unset, Number(0.01, 100000.0),
+            because "required for `orca`; all other sources tell it";
         /// How long a new connection to the upstream may take, including TLS.
         connect_timeout: Duration = Is("2s"), Time("10ms", "60s"),
             because "covers one retransmitted SYN, which is sent after 1 s";

@@ -1,6 +1,7 @@
 //! Reads the files that keys name, at the start and whenever they have changed.
 
 use super::checked::Config;
+use super::fields::Upstream;
 use super::file_stamp::FileStamp;
 use super::identity::{self, Identity, Wrong};
 use super::revocation::Revocations;
@@ -10,6 +11,7 @@ use rustls::pki_types::CertificateDer;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tidegate_agent::Secret;
 use tidegate_config::{Mistake, Mistakes, Problem};
 
 /// What is made of the files that keys name.
@@ -24,6 +26,8 @@ pub struct Files {
     pub client_revocations: Option<Arc<Revocations>>,
     /// Certificates of `upstream.ca`; none: the system's own.
     pub upstream_roots: Option<Arc<Vec<CertificateDer<'static>>>>,
+    /// The secret of `upstream.agent_secret`.
+    pub agent_secret: Option<Secret>,
     /// The files as they were before they were read.
     pub stamps: Vec<(PathBuf, Option<FileStamp>)>,
 }
@@ -45,9 +49,11 @@ impl Config {
         }
     }
 
-    /// The files of certificates as they are now.
+    /// The files of certificates and secrets as they are now.
     pub fn stamps(&self) -> Vec<(PathBuf, Option<FileStamp>)> {
-        let one = [&self.tls.certificate, &self.tls.key, &self.tls.client_ca, &self.upstream.ca];
+        let Upstream { ca, agent_secret, .. } = &self.upstream;
+        let tls = &self.tls;
+        let one = [&tls.certificate, &tls.key, &tls.client_ca, ca, agent_secret];
         let more = self.tls.certificates.iter().flatten();
         let more = more.flat_map(|files| [&files.certificate, &files.key]);
         let lists = self.tls.client_crl.iter().flatten();
@@ -81,6 +87,10 @@ impl Config {
         files.upstream_roots = upstream_roots.map(Arc::new);
         if let Some(path) = reader.sound("tls.ticket_keys", &tls.ticket_keys) {
             reader.noted("tls.ticket_keys", path, ticket_keys::check(path));
+        }
+        if let Some(path) = reader.sound("upstream.agent_secret", &self.upstream.agent_secret) {
+            let secret = Secret::read(path);
+            files.agent_secret = reader.noted("upstream.agent_secret", path, secret);
         }
         self.files = files;
     }

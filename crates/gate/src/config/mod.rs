@@ -12,6 +12,7 @@ mod files;
 mod flags;
 mod identity;
 mod load;
+mod load_from;
 mod networks;
 mod origin;
 mod pools;
@@ -38,6 +39,7 @@ pub use fields::{
 pub use files::{Files, mistake_of_file};
 pub use flags::Flags;
 pub use identity::Identity;
+pub use load_from::{LoadFrom, LoadSource};
 pub use networks::Network;
 pub use origin::{Members, Origin};
 pub use pools::{NamedPool, Pool};

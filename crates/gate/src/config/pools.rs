@@ -4,7 +4,7 @@ use super::fields::Upstream;
 use super::origin::{Members, Origin, Urls};
 use super::routes::{Destination, ROUTES};
 use super::upstream_rules::PoolName;
-use super::{Config, Processes};
+use super::{Config, LoadFrom, Processes};
 use tidegate_config::Preset::Required;
 use tidegate_config::{Keys, List, Problem, Section, Settings, Subtable, Table, keys};
 
@@ -31,7 +31,8 @@ pub struct NamedPool {
 keys! {
     /// Servers of one kind, in a table `[[pools]]` of its own, to which routes send requests by
     /// its name. Its other keys are those of `[upstream]` without `url` and `ca`; what it does not
-    /// set is as it is there, but for `processes`, which is `auto`, and `cgroup`. See
+    /// set is as it is there, but for `processes`, which is `auto`, `load_from`, which is `host`, and
+    /// `cgroup`. See
     /// [pools](pools.md).
     static POOL: PoolKeys {
         /// Its name, for `pool` of routes, for metrics and for the log.
@@ -56,7 +57,8 @@ pub fn read(root: &Section<'_>, base: &Upstream) -> Vec<NamedPool> {
         return Vec::new();
     };
     // The processes of one upstream are not those of another.
-    let base = Upstream { processes: Processes::Auto, cgroup: None, ..base.clone() };
+    let (processes, load_from) = (Processes::Auto, LoadFrom::Host);
+    let base = Upstream { processes, load_from, cgroup: None, ..base.clone() };
     let mut pools: Vec<NamedPool> = Vec::new();
     for (index, table) in tables.iter().enumerate() {
         let declared = Upstream::table().names();
@@ -65,6 +67,10 @@ pub fn read(root: &Section<'_>, base: &Upstream) -> Vec<NamedPool> {
         let (name, members) = (table.read(&POOL.name), table.read(&POOL.members));
         let upstream = Upstream::read_over(table, &base);
         let (Some(name), Some(url)) = (name, members) else { continue };
+        if upstream.load_from == LoadFrom::Orca {
+            let remedy = "use an agent, or make it the service of [upstream]";
+            table.wrong_key("load_from", Problem::new("cannot be \"orca\" for a pool", remedy));
+        }
         if pools.iter().any(|other| other.name == name) {
             let problem = Problem::new("is the name of another pool", "choose another");
             table.wrong_key(POOL.name.name, problem);

@@ -2,6 +2,7 @@
 
 use super::Processes;
 use super::fields::Upstream;
+use super::load_from::{LoadFrom, LoadSources};
 use super::origin::Urls;
 use super::pools::NamedPool;
 use super::rules::{CookieName, FieldText, GroupPath, MediaTypes, PathBeginning, ProcessList};
@@ -114,6 +115,8 @@ keys! {
         websocket: Choice<WebSocket>(WebSocket::ALL) = Else("`upstream.websocket`");
         /// As `limits.tunnel_idle`, for these paths.
         tunnel_idle: Time("100ms", "7d") = Else("`limits.tunnel_idle`");
+        /// As `upstream.load_from`, for this upstream; `host` if not set. Not `orca`.
+        load_from: LoadSources = Unset;
     }
 }
 
@@ -164,7 +167,7 @@ fn read_route(
     };
     let given = |key: &str| table.get(key).is_some();
     let of_files = [ROUTE.variant_cookie.name, ROUTE.cache_control.name];
-    let of_upstreams = [ROUTE.processes.name, ROUTE.cgroup.name];
+    let of_upstreams = [ROUTE.processes.name, ROUTE.cgroup.name, ROUTE.load_from.name];
     let ways = [ROUTE.directory.name, ROUTE.pool.name, ROUTE.url.name];
     let mut ways = ways.into_iter().filter(|key| given(key));
     let Some(way) = ways.next() else {
@@ -185,8 +188,10 @@ fn read_route(
         let rule = format!("has no effect without {} or {}", ROUTE.url.name, ROUTE.pool.name);
         table.wrong_key(key, Problem::new(rule, "leave it out"));
     }
-    for (keys, needs) in [(of_files, ROUTE.directory.name), (of_upstreams, ROUTE.url.name)] {
-        for key in keys.into_iter().filter(|key| needs != way && given(key)) {
+    for (keys, needs) in
+        [(&of_files[..], ROUTE.directory.name), (&of_upstreams[..], ROUTE.url.name)]
+    {
+        for key in keys.iter().copied().filter(|key| needs != way && given(key)) {
             let rule = format!("has no effect without {needs}");
             table.wrong_key(key, Problem::new(rule, "leave it out"));
         }
@@ -211,7 +216,15 @@ fn read_route(
             let url = table.given(&ROUTE.url)?;
             let processes = table.optional(&ROUTE.processes)?.unwrap_or(Processes::Auto);
             let cgroup = table.optional(&ROUTE.cgroup)?;
-            Destination::Upstream(Box::new(Upstream { url, processes, cgroup, ..base.clone() }))
+            let load_from = table.optional(&ROUTE.load_from)?.unwrap_or(LoadFrom::Host);
+            if load_from == LoadFrom::Orca {
+                let remedy = "use an agent, or make it the service of [upstream]";
+                let problem = Problem::new("cannot be \"orca\" for a route", remedy);
+                table.wrong_key(ROUTE.load_from.name, problem);
+                return None;
+            }
+            let base = base.clone();
+            Destination::Upstream(Box::new(Upstream { url, processes, cgroup, load_from, ..base }))
         }
     };
     if let Destination::Directory(directory) = &to
@@ -234,7 +247,7 @@ fn one_upstream_for_each_url(routes: &mut [Route], base: &Upstream, tables: &[Se
             None => known.push((**upstream).clone()),
             Some(first) => {
                 let table = &tables[route.index];
-                let again = [ROUTE.processes.name, ROUTE.cgroup.name];
+                let again = [ROUTE.processes.name, ROUTE.cgroup.name, ROUTE.load_from.name];
                 for key in again.into_iter().filter(|key| table.get(key).is_some()) {
                     let rule = "is said where this url occurs first";
                     table.wrong_key(key, Problem::new(rule, "leave it out here"));

@@ -1,7 +1,8 @@
 //! Rules between keys, and warnings about what is allowed but risky.
 
 use super::checked::Config;
-use super::choices::{ClientAuth, Cores, Forwarded, Policy};
+use super::choices::{ClientAuth, Cores, Forwarded, Policy, Processes};
+use super::load_from::LoadFrom;
 use super::origin::Origin;
 use super::pools::POOLS;
 use super::routes::{Destination, Route};
@@ -107,6 +108,51 @@ pub(super) fn check(config: &Config, root: &Section<'_>) {
         upstream.insecure && upstream.ca.is_some(),
         Problem::new("has no effect together with upstream.ca", "leave one of them out"),
     );
+    let agents = config.upstreams().iter().any(|upstream| upstream.asks_agents());
+    const SECRET: &str = "upstream.agent_secret";
+    rule(
+        &[SECRET, "upstream.load_from"],
+        agents && upstream.agent_secret.is_none(),
+        Problem::new(
+            "must be set where load_from names an agent",
+            "add agent_secret = \"agent.secret\" under [upstream], the file that the agent has too",
+        ),
+    );
+    rule(
+        &[SECRET, "upstream.load_from"],
+        !agents && upstream.agent_secret.is_some(),
+        Problem::new(
+            "has no effect without an agent",
+            "add load_from = \"agent://HOST:9444\", or leave it out",
+        ),
+    );
+    rule(
+        &["upstream.cpus", "upstream.load_from"],
+        upstream.load_from == LoadFrom::Orca && upstream.cpus.is_none(),
+        Problem::new(
+            "must be set where load_from is orca",
+            "add cpus = 8 under [upstream], the processors that the service has",
+        ),
+    );
+    rule(
+        &["upstream.cpus", "upstream.load_from"],
+        upstream.load_from != LoadFrom::Orca && upstream.cpus.is_some(),
+        Problem::new(
+            "has no effect without load_from = \"orca\"",
+            "leave it out: all other sources tell it",
+        ),
+    );
+    let elsewhere = upstream.load_from != LoadFrom::Host;
+    for (key, set) in [
+        ("upstream.processes", matches!(upstream.processes, Processes::List(_))),
+        ("upstream.cgroup", upstream.cgroup.is_some()),
+    ] {
+        rule(
+            &[key, "upstream.load_from"],
+            elsewhere && set,
+            Problem::new("has no effect beside load_from", "leave one of them out"),
+        );
+    }
     let named = config.named_pools.iter();
     let named = named.map(|pool| (format!("{POOLS}[{}]", pool.index), &pool.upstream));
     for (table, checked) in [("upstream".to_owned(), upstream)].into_iter().chain(named) {

@@ -23,6 +23,7 @@ use crate::http::websocket::Opening;
 use crate::static_tier::{Body, StaticTier};
 use crate::telemetry::clock;
 use crate::telemetry::labels::{Malformed, UpstreamFault};
+use crate::telemetry::usage::load::orca;
 use crate::tunnel::Tunnel;
 use crate::upstream::balance::Upstream;
 use crate::upstream::connector::UpstreamConnection;
@@ -260,7 +261,12 @@ async fn serve_by_route(
         parts.extensions.insert(asked.opening.clone());
     }
     let body = RequestBody::new(body, exchange);
-    let answer = forward(proxy, exchange, way.upstream, (parts, body), by_http2).await?;
+    let mut answer = forward(proxy, exchange, way.upstream, (parts, body), by_http2).await?;
+    if way.upstream.reports_load
+        && let Some(utilization) = orca::take(answer.0.headers_mut())
+    {
+        exchange.counters.load_report(utilization);
+    }
     answer.1.counts().responded(answer.0.status().as_u16());
     if let Some(asked) = websocket
         && answer.0.status() == StatusCode::SWITCHING_PROTOCOLS

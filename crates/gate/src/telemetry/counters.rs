@@ -191,6 +191,10 @@ counters! {
     upstream_ns: Scalar,
     /// Millionths of the natural logarithms of these nanoseconds, over those.
     upstream_ln_micros: Scalar,
+    /// Responses in which the upstream told its load, where that is asked for.
+    load_reports: Scalar,
+    /// Millionths of the utilizations that these told.
+    load_millionths: Scalar,
     /// Requests that were with the upstream and ended without a response.
     given_up: Scalar,
     /// Millionths of the natural logarithms of the nanoseconds that they waited.
@@ -257,6 +261,12 @@ impl Counters {
         self.upstream_responses.add(1);
         self.upstream_ns.add(took.as_nanos() as u64);
         self.upstream_ln_micros.add(ln_micros(took));
+    }
+
+    /// Counts an upstream's report of its utilization, a share.
+    pub fn load_report(&self, utilization: f64) {
+        self.load_reports.add(1);
+        self.load_millionths.add((utilization * 1e6) as u64);
     }
 
     /// Counts a request that ended without a response of the upstream, after a wait.

@@ -110,6 +110,10 @@ impl Snapshot {
         let help = "Whether the upstream can be reached, as far as is known.";
         let reachable = u64::from(self.upstream_problem.is_none());
         text.gauge("tidegate_upstream_reachable", help, reachable);
+        let help =
+            "Whether the CPU time of upstreams is known, where it is to be; /status says why not.";
+        let known = u64::from(self.upstream_note.is_none());
+        text.gauge("tidegate_upstream_cpu_known", help, known);
         if !self.routed_upstreams.is_empty() {
             let help = "Whether the upstream of a route can be reached, as far as is known.";
             text.family("tidegate_route_upstream_reachable", "gauge", help);

@@ -33,6 +33,8 @@ pub struct Upstream {
     bounds: Bounds,
     /// How its requests name the customer.
     pub forwarding: Forwarding,
+    /// Whether its responses tell its load.
+    pub reports_load: bool,
     health: Arc<UpstreamHealth>,
     core: usize,
     counters: Arc<Counters>,
@@ -77,6 +79,7 @@ impl Upstream {
                 idle_timeout: upstream.idle_timeout,
             },
             forwarding: Forwarding::of(upstream),
+            reports_load: upstream.load_from == config::LoadFrom::Orca,
             health,
             core: context.core,
             counters: context.counters.clone(),

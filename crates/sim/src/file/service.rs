@@ -4,7 +4,7 @@ use tidegate_config::Preset::{Else, Is, Unset};
 use tidegate_config::{Boolean, Number, OrTable, Section, Subtable, Time, Whole, keys};
 
 use super::distributions::times;
-use super::limits::{FEWEST_CORES, LEAST_WORK, MOST_CORES, MOST_WORK, seconds};
+use super::limits::{FEWEST_CORES, LEAST_WORK, MOST_CORES, MOST_WORK, given_seconds, seconds};
 use crate::distribution::Distribution;
 use crate::scenario::{Database, Gate, Pauses, Upstream, Work};
 
@@ -38,6 +38,9 @@ keys! {
         threads: Whole(1, 1_000_000) = Else("one for each core");
         /// Whether the gate can see its CPU time.
         visible: Boolean = Is("true");
+        /// CPU time of a request in a relay before the service, with a processor of its own, that
+        /// the gate takes for the service. The service itself is then not visible.
+        relay: Time("0s", "1s") = Else("there is none");
         /// Time that a request waits for something else: no CPU time, but it holds a thread.
         /// Usually exponential.
         wait: OrTable<Time>(Time("0s", "1m")) = Is("0s");
@@ -99,10 +102,12 @@ pub(super) fn gate(section: &Section<'_>) -> Gate {
 /// The upstream; where the file does not say how many threads it has, one.
 pub(super) fn upstream(section: &Section<'_>) -> Upstream {
     section.known(&UPSTREAM);
+    let relay_s = given_seconds(section, &UPSTREAM.relay);
     Upstream {
         cores: section.given(&UPSTREAM.cores),
         threads: section.given(&UPSTREAM.threads).map_or(1, |threads| threads as usize),
-        visible: section.field(&UPSTREAM.visible),
+        visible: section.field(&UPSTREAM.visible) && relay_s.is_none(),
+        relay_s,
         wait: times(section, &UPSTREAM.wait, Distribution::exponential),
         pauses: section.given(&UPSTREAM.pauses).map(|section| pauses(&section)),
     }

@@ -24,6 +24,12 @@ keys! {
         capacity_factor: Number(0.01, 100.0) = Is("1");
         /// What counts of connections, handshakes, requests and sessions are multiplied by.
         count_factor: Number(0.0, 100.0) = Is("1");
+        /// Time between two readings of the upstream's CPU use where an agent or a page tells it:
+        /// in between the last rate counts, and it is known a tick late. 0s: measured at each
+        /// tick.
+        told_every: Time("0s", "10s") = Is("0s");
+        /// From when on the upstream is out of view, as where an agent was killed.
+        unseen_from: Time("0s", "1h") = Else("never");
         /// A time without any readings.
         blind: Subtable = Unset;
     }
@@ -47,6 +53,8 @@ pub(super) fn telemetry(section: &Section<'_>, duration_s: f64) -> Telemetry {
         noise: section.field(&TELEMETRY.noise),
         capacity_factor: section.field(&TELEMETRY.capacity_factor),
         count_factor: section.field(&TELEMETRY.count_factor),
+        told_every_s: seconds(section, &TELEMETRY.told_every),
+        unseen_from_s: given_seconds(section, &TELEMETRY.unseen_from),
         blind: section.given(&TELEMETRY.blind).map(|section| {
             section.known(&BLIND);
             let from_s = seconds(&section, &BLIND.from);

@@ -53,11 +53,41 @@ pub(super) struct ReadingQueue {
     used: [f64; 2],
     sent_s: f64,
     under_way: VecDeque<(f64, Reading)>,
+    told: Told,
+}
+
+/// What is told of the upstream's use.
+#[derive(Clone, Copy, Default)]
+struct Told {
+    at_s: f64,
+    used_s: f64,
+    /// CPU seconds per second between the last two reports.
+    rate: Option<f64>,
+}
+
+impl Told {
+    /// The rate that is known now, where so much was used so far and reports are `every_s` apart;
+    /// the report of this tick is known at the next.
+    fn rate(&mut self, now: f64, used_s: f64, every_s: f64) -> Option<f64> {
+        let known = self.rate;
+        let passed_s = now - self.at_s;
+        if passed_s >= every_s - 1e-9 {
+            self.rate = Some((used_s - self.used_s) / passed_s);
+            (self.at_s, self.used_s) = (now, used_s);
+        }
+        known
+    }
 }
 
 impl ReadingQueue {
     pub(super) fn new(capacity: [f64; 2]) -> Self {
-        Self { capacity, used: [0.0; 2], sent_s: 0.0, under_way: VecDeque::new() }
+        Self {
+            capacity,
+            used: [0.0; 2],
+            sent_s: 0.0,
+            under_way: VecDeque::new(),
+            told: Told::default(),
+        }
     }
 }
 
@@ -346,6 +376,12 @@ impl World<'_> {
             let host = self.host_of[program];
             let used = self.hosts[host].used[program];
             let used_cpu_s = used - std::mem::replace(&mut self.readings.used[program], used);
+            let every_s = telemetry.told_every_s;
+            let used_cpu_s = if every_s > 0.0 && resource == Resource::Upstream {
+                self.readings.told.rate(self.now, used, every_s).map(|rate| rate * elapsed_s)
+            } else {
+                Some(used_cpu_s)
+            };
             let capacity_cpus = self.readings.capacity[program];
             let idle = (idle[host] / capacity_cpus).min(1.0);
             let mut factor = telemetry.use_factor;
@@ -354,12 +390,20 @@ impl World<'_> {
             }
             Usage {
                 capacity_cpus: capacity_cpus * telemetry.capacity_factor,
-                used_cpu_s: telemetry.has_use.then_some(used_cpu_s * factor),
+                used_cpu_s: used_cpu_s.filter(|_| telemetry.has_use).map(|used| used * factor),
                 idle: telemetry.has_idle.then_some((1.0 - (1.0 - idle) * factor).max(0.0)),
             }
         });
         let used_cpu_s = gate.used_cpu_s.zip(upstream.used_cpu_s).map(|(gate, up)| gate + up);
         let share = scenario.upstream.cores.is_none() && scenario.upstream.visible;
+        let relay = scenario.upstream.relay_s.map(|each_s| {
+            let used_s = each_s * self.reading.upstream_responses as f64;
+            let idle = Some((1.0 - used_s / elapsed_s).max(0.0));
+            Usage { capacity_cpus: 1.0, used_cpu_s: Some(used_s), idle }
+        });
+        let seen = relay.or(scenario.upstream.visible.then_some(upstream));
+        let lost = telemetry.unseen_from_s.is_some_and(|from_s| self.now >= from_s);
+        let seen = seen.filter(|_| !lost);
         let next = Reading {
             in_flight_handshakes: self.reading.in_flight_handshakes,
             in_flight_handshake_cpu_s: self.reading.in_flight_handshake_cpu_s,
@@ -374,7 +418,7 @@ impl World<'_> {
             elapsed: Duration::from_secs_f64(elapsed_s),
             usage: ByResource::default()
                 .with(ResourceName::Gate, gate)
-                .with(ResourceName::Upstream, scenario.upstream.visible.then_some(upstream))
+                .with(ResourceName::Upstream, seen)
                 .with(ResourceName::Host, share.then_some(Usage { used_cpu_s, ..gate })),
             held: self.queues.iter().map(|queue| queue.held.len() as u32).sum(),
             sessions_active: self.active,

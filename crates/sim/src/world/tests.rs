@@ -89,6 +89,7 @@ fn waiting_for_a_thread_is_a_queue_and_an_idle_thread_is_room() {
         cores: Some(4.0),
         threads: 2,
         visible: true,
+        relay_s: None,
         wait: Distribution::exponential(0.01),
         pauses: None,
     };

@@ -5,6 +5,7 @@ mod costs;
 mod drawn;
 mod handshake_kinds;
 mod just_above;
+mod out_of_view;
 mod reference;
 mod regression;
 mod sustainable;

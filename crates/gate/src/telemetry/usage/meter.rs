@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use tidegate_agent::Secret;
 use tidegate_control::{ByResource, ResourceName, Usage};
 use tidegate_host::cgroup::{self, Membership, Mounts};
 use tidegate_host::{Files, IdleTimes, Kernel, Live};
 
-use super::upstream::UpstreamUsage;
+use super::measured::Measured;
 use crate::config::Upstream;
 
 /// How long capacities are assumed constant: a change of affinity or quota shows within
@@ -26,7 +27,7 @@ pub struct UsageMeter {
     own: u32,
     cores: BTreeSet<usize>,
     /// That of `[upstream]` first, then those of routes.
-    upstreams: Vec<UpstreamUsage>,
+    upstreams: Vec<Measured>,
     /// Which of them have processors of their own, as last read.
     apart: Vec<bool>,
     mounts: Mounts,
@@ -36,13 +37,17 @@ pub struct UsageMeter {
     capacity: ByResource<Processors>,
     capacity_read: Option<Instant>,
     last: Option<Duration>,
+    sampled: Option<Instant>,
 }
 
 /// A capacity in processors, and the processors that provide it.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Processors {
     cpus: f64,
+    /// Those of this host.
     on: BTreeSet<usize>,
+    /// Whether others are on other hosts.
+    elsewhere: bool,
 }
 
 impl std::fmt::Debug for UsageMeter {
@@ -55,9 +60,10 @@ impl std::fmt::Debug for UsageMeter {
 }
 
 impl UsageMeter {
-    /// A meter of this process and of these upstreams, that of `[upstream]` first.
-    pub fn new(upstreams: &[Upstream]) -> Self {
-        Self::with(Files::new("/"), Box::new(Live), std::process::id(), upstreams)
+    /// A meter of this process and of these upstreams, that of `[upstream]` first. Agents are
+    /// asked with this secret.
+    pub fn new(upstreams: &[Upstream], secret: Option<&Secret>) -> Self {
+        Self::with(Files::new("/"), Box::new(Live), std::process::id(), (upstreams, secret))
     }
 
     /// Sets the processors that the gate's threads are pinned to. They bound its capacity,
@@ -72,9 +78,9 @@ impl UsageMeter {
         files: Files,
         kernel: Box<dyn Kernel>,
         own: u32,
-        upstreams: &[Upstream],
+        (upstreams, secret): (&[Upstream], Option<&Secret>),
     ) -> Self {
-        let usage = |upstream| UpstreamUsage::new(upstream, &files, own);
+        let usage = |upstream| Measured::new(upstream, &files, own, secret);
         Self {
             upstreams: upstreams.iter().map(usage).collect(),
             apart: vec![false; upstreams.len()],
@@ -88,6 +94,7 @@ impl UsageMeter {
             capacity: ByResource::default(),
             capacity_read: None,
             last: None,
+            sampled: None,
         }
     }
 
@@ -109,11 +116,20 @@ impl UsageMeter {
         self.sample_at(Instant::now())
     }
 
+    /// Tells what upstreams have reported of themselves since the gate's start: in how many of
+    /// so many responses, and the sum of these utilizations in millionths.
+    pub fn reported(&mut self, responses: u64, reports: u64, millionths: u64) {
+        let now = Instant::now();
+        for upstream in &mut self.upstreams {
+            upstream.reported(now, responses, reports, millionths);
+        }
+    }
+
     /// Why the upstream, or a part of it, cannot be measured, and the remedy: a sentence
     /// for the operator. `None` when it is measured, and where the configuration asks for
     /// no measurement.
     pub fn upstream_note(&self) -> Option<&str> {
-        self.upstreams.iter().find_map(|upstream| upstream.note.as_deref())
+        self.upstreams.iter().find_map(Measured::note)
     }
 
     pub(super) fn sample_at(&mut self, now: Instant) -> ByResource<Usage> {
@@ -125,10 +141,12 @@ impl UsageMeter {
             self.mounts_read = Some(now);
         }
         let before = self.visible();
+        let passed = self.sampled.map(|then| now.saturating_duration_since(then));
+        self.sampled = Some(now);
         let mut used_by = Vec::new();
         for upstream in &mut self.upstreams {
             upstream.find(now, &self.files, &self.mounts, &*self.kernel);
-            used_by.push(upstream.used(&self.files, &self.mounts, &*self.kernel));
+            used_by.push(upstream.used(passed, &self.files, &self.mounts, &*self.kernel));
         }
         if due(self.capacity_read, CAPACITY_EVERY) || self.visible() != before {
             (self.capacity, self.apart) = self.read_capacity();
@@ -155,7 +173,10 @@ impl UsageMeter {
             let usage = Usage {
                 capacity_cpus: processors.cpus,
                 used_cpu_s: used_of(name).map(|used| used.as_secs_f64()),
-                idle: self.idle.share(&processors.on),
+                idle: match processors.elsewhere {
+                    false => self.idle.share(&processors.on),
+                    true => self.idle_elsewhere(name, processors),
+                },
             };
             sample.set(name, usage);
         }
@@ -164,7 +185,7 @@ impl UsageMeter {
 
     /// Which upstreams are visible.
     fn visible(&self) -> Vec<bool> {
-        self.upstreams.iter().map(UpstreamUsage::is_visible).collect()
+        self.upstreams.iter().map(Measured::is_visible).collect()
     }
 
     /// The capacities, and which upstreams have processors of their own.
@@ -173,27 +194,40 @@ impl UsageMeter {
         let quota = |groups: &Membership| cgroup::quota(&self.files, &self.mounts, groups);
         let gate_on = self.own_processors();
         let gate = limit(gate_on.len() as f64, quota(&groups));
-        let of_gate = Processors { cpus: gate, on: gate_on.clone() };
+        let of_gate = Processors { cpus: gate, on: gate_on.clone(), elsewhere: false };
         let capacity = ByResource::default().with(ResourceName::Gate, of_gate);
-        let on = |upstream: &UpstreamUsage| match upstream.is_visible() {
-            true => upstream.processors(&self.files, &*self.kernel),
-            false => BTreeSet::new(),
-        };
+        let on = |upstream: &Measured| upstream.processors(&self.files, &*self.kernel);
         let each: Vec<_> = self.upstreams.iter().map(on).collect();
-        let apart = have_their_own(&gate_on, &each);
+        let elsewhere: Vec<_> = self.upstreams.iter().map(Measured::is_elsewhere).collect();
+        let apart = have_their_own(&gate_on, &each, &elsewhere);
         let together = |which: bool| {
             let members = self.upstreams.iter().zip(&each).zip(&apart);
-            let members = members.filter(|((_, on), apart)| **apart == which && !on.is_empty());
+            let members = members.filter(|((upstream, on), apart)| {
+                **apart == which && (!on.is_empty() || upstream.is_elsewhere())
+            });
             let (mut processors, mut groups) = (BTreeSet::new(), BTreeSet::new());
+            let (mut told, mut away, mut elsewhere) = (0.0, 0.0, false);
             for ((upstream, on), _) in members {
                 processors.extend(on);
                 groups.extend(upstream.groups(&self.files));
+                match upstream.load() {
+                    Some(load) if on.is_empty() => {
+                        (away, elsewhere) = (away + load.capacity_cpus, true);
+                    }
+                    Some(load) => told += load.capacity_cpus,
+                    None => {}
+                }
             }
             let top = groups.iter().cloned().reduce(|a, b| a.common(&b)).unwrap_or_default();
             // One group without a quota makes the sum unlimited.
-            let sum = groups.iter().map(quota).sum::<Option<f64>>();
-            let cpus = limit(limit(processors.len() as f64, sum), quota(&top));
-            (!processors.is_empty()).then_some((Processors { cpus, on: processors }, top))
+            let sum = groups.iter().map(quota).sum::<Option<f64>>().map(|sum| sum + told);
+            let cpus = match processors.is_empty() {
+                true => 0.0,
+                false => limit(limit(processors.len() as f64, sum), quota(&top)),
+            };
+            let cpus = cpus + away;
+            let known = !processors.is_empty() || elsewhere;
+            known.then_some((Processors { cpus, on: processors, elsewhere }, top))
         };
         let routed = together(true).map(|(routed, _)| routed);
         let capacity = capacity.with(ResourceName::Routed, routed);
@@ -202,10 +236,22 @@ impl UsageMeter {
         let sum = gate + upstream.cpus;
         let both = limit(union.len() as f64, quota(&groups.common(&top))).min(sum);
         let contend = !gate_on.is_disjoint(&upstream.on) || both < sum;
-        let host = contend.then_some(Processors { cpus: both, on: union });
+        let contend = contend && !upstream.on.is_empty();
+        let host = contend.then_some(Processors { cpus: both, on: union, elsewhere: false });
         let capacity =
             capacity.with(ResourceName::Upstream, upstream).with(ResourceName::Host, host);
         (capacity, apart)
+    }
+
+    /// The idle share of a resource that is on other hosts; unknown where it is on this one too.
+    fn idle_elsewhere(&self, name: ResourceName, processors: &Processors) -> Option<f64> {
+        if !processors.on.is_empty() {
+            return None;
+        }
+        let apart = name == ResourceName::Routed;
+        let members = self.upstreams.iter().zip(&self.apart).filter(|(_, own)| **own == apart);
+        let loads = members.filter_map(|(upstream, _)| upstream.load());
+        loads.map(|load| Some(load.idle? * load.capacity_cpus / processors.cpus)).sum()
     }
 
     /// Processors that the gate's threads run on: its cores as far as its affinity still
@@ -220,10 +266,15 @@ impl UsageMeter {
 }
 
 /// Which upstreams, of which the first is that of `[upstream]`, have processors that neither that
-/// one nor the gate may use.
-fn have_their_own(gate_on: &BTreeSet<usize>, each: &[BTreeSet<usize>]) -> Vec<bool> {
+/// one nor the gate may use. Beside one that is elsewhere, all others do.
+fn have_their_own(
+    gate_on: &BTreeSet<usize>,
+    each: &[BTreeSet<usize>],
+    elsewhere: &[bool],
+) -> Vec<bool> {
     let own = |(at, on): (usize, &BTreeSet<usize>)| {
-        at > 0 && !on.is_empty() && on.is_disjoint(gate_on) && on.is_disjoint(&each[0])
+        let disjoint = !on.is_empty() && on.is_disjoint(gate_on) && on.is_disjoint(&each[0]);
+        at > 0 && (elsewhere[0] || elsewhere[at] || disjoint)
     };
     each.iter().enumerate().map(own).collect()
 }

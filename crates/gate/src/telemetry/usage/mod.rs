@@ -2,8 +2,11 @@
 //! controller's reading needs of the host. `tidegate_host` reads the kernel; here is only
 //! what concerns the gate, its upstream, and the capacity of both together.
 
+pub mod load;
+mod measured;
 mod meter;
 mod note;
+mod orca_load;
 #[cfg(test)]
 mod tests;
 mod upstream;

@@ -58,7 +58,7 @@ impl Host {
             Files::new(root.path()),
             Box::new(Fake(table.clone())),
             GATE,
-            &config.upstreams().into_iter().cloned().collect::<Vec<_>>(),
+            (&config.upstreams().into_iter().cloned().collect::<Vec<_>>(), None),
         );
         let host = Self { root, table, meter, now: Instant::now() };
         host.write("proc/self/mountinfo", MOUNTINFO);
@@ -400,7 +400,8 @@ fn the_running_kernel_shows_a_child_process_that_listens() {
     let url = format!("[upstream]\nurl = \"http://{}\"", listener.local_addr().unwrap());
     let config = Config::from_toml(&url, "t").unwrap();
     let parent = std::os::unix::process::parent_id();
-    let mut meter = UsageMeter::with(Files::new("/"), Box::new(Live), parent, &[config.upstream]);
+    let mut meter =
+        UsageMeter::with(Files::new("/"), Box::new(Live), parent, (&[config.upstream], None));
     meter.sample();
     let sample = Sample::from(meter.sample());
     let upstream = sample.upstream.expect("the listener is this process");
