@@ -10,6 +10,8 @@ ARGS ?=
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 TARGET := $(or $(CARGO_TARGET_DIR),target)
+# Many tests wait for a process or a time: more of them at once than there are processors.
+TEST_THREADS = $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
 # rustup's folder: on a machine that was just bootstrapped it is not in PATH yet.
 export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
 
@@ -39,7 +41,7 @@ study: build ## A study end to end: make study ARGS="overload --quick"; results 
 
 test: ## Every test: units, properties, real sockets, nginx, PostgreSQL, a browser.
 	@scripts/bootstrap test
-	cargo test --workspace $(ARGS)
+	RUST_TEST_THREADS="$${RUST_TEST_THREADS:-$(TEST_THREADS)}" cargo test --workspace $(ARGS)
 
 check: ## Format, clippy, structure, documentation, licences and advisories, generated files, fuzz targets.
 	@scripts/bootstrap check

@@ -85,6 +85,7 @@ pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>)
         upstream_errors: totals.upstream_faults.named().filter(|(_, count)| *count > 0).collect(),
         http2_floods: totals.http2_floods.named().collect(),
         streams_reset: totals.streams_reset.named().collect(),
+        connections_resting: totals.resting,
         tunnels_active: totals.tunnels,
         tunnel_messages: totals.tunnel_messages.named().collect(),
         tunnels_ended: totals.tunnels_ended.named().collect(),

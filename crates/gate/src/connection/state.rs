@@ -85,6 +85,12 @@ impl ConnectionState {
         self.exchange.activity()
     }
 
+    /// Since when nothing is under way, and the customer has all that was sent.
+    pub fn idle_since(&self) -> Option<Instant> {
+        let idle = self.activity() == Activity::Idle && self.delivery.next_measurement().is_none();
+        idle.then(|| self.idle_since.get())
+    }
+
     /// When there must have been progress.
     pub fn deadline(&self) -> Instant {
         let may_wait = matches!(self.activity(), Activity::Idle | Activity::Response);

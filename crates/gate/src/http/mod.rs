@@ -10,6 +10,7 @@ pub mod expectation;
 pub mod forwarding;
 pub mod headers;
 pub mod http2;
+mod idle;
 pub mod pages;
 pub mod proxy;
 pub mod request_body;

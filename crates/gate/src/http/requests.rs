@@ -13,6 +13,7 @@ use crate::framing::{Limits, Part};
 use crate::http::client_subject::ClientSubject;
 use crate::http::forwarding::Customer;
 use crate::http::http2;
+use crate::http::idle::{Due, Leave, Leaves, Timer};
 use crate::http::pages::ErrorPage;
 use crate::http::proxy::{self, Proxy};
 use crate::http::sessions::{Cookies, RequestSessions};
@@ -103,21 +104,51 @@ impl HttpServer {
             context: self.context.clone(),
             tunnel: RefCell::default(),
         });
+        // What serves a connection has a box of its own, so that one which rests takes no room for
+        // it.
         if transport.speaks_http2() {
-            return http2::connection::serve(&self.context, transport, state, &place, proxy).await;
+            let serve = http2::connection::serve(&self.context, transport, state, &place, proxy);
+            return Box::pin(serve).await;
         }
+        let mut stream = Stream::new(transport, state.clone(), self.limits);
+        loop {
+            let ended;
+            (stream, ended) = Box::pin(self.serve_awake(stream, &proxy, &state, &place)).await;
+            let ended = match ended {
+                Some(ended) => ended,
+                None => match self.rest(stream.transport(), &state, &place).await {
+                    Some(end) => Ended::Closed(end),
+                    None => continue,
+                },
+            };
+            if let (Ended::Over(Ok(())), Some(tunnel)) = (&ended, proxy.tunnel.take()) {
+                drop(proxy);
+                let transport = stream.into_transport();
+                return Box::pin(self.tunnel(*tunnel, transport, &state, &place)).await;
+            }
+            tidegate_trace::enter(tidegate_trace::Phase::Close);
+            return Box::pin(self.close(&state, stream, ended)).await;
+        }
+    }
+
+    /// Serves requests until the connection ends, or is to rest: `None`.
+    async fn serve_awake(
+        &self,
+        stream: Stream,
+        proxy: &Rc<Proxy>,
+        state: &Rc<ConnectionState>,
+        place: &Place,
+    ) -> (Stream, Option<Ended>) {
         let (served, by) = (state.clone(), proxy.clone());
         let service = service_fn(move |request| proxy::serve(by.clone(), served.clone(), request));
-        let stream = TokioIo::new(Stream::new(transport, state.clone(), self.limits));
-        let mut connection = self.builder().serve_connection(stream, service);
-        let ended = self.until_end(&state, &place, &mut connection).await;
-        if let (Ended::Over(Ok(())), Some(tunnel)) = (&ended, proxy.tunnel.take()) {
-            drop(proxy);
-            let transport = connection.into_parts().io.into_inner().into_transport();
-            return self.tunnel(*tunnel, transport, &state, &place).await;
-        }
-        tidegate_trace::enter(tidegate_trace::Phase::Close);
-        self.close(&state, connection.into_parts().io.into_inner(), ended).await
+        let mut connection = self.builder().serve_connection(TokioIo::new(stream), service);
+        let ended = self.until_end(state, place, &mut connection).await;
+        let parts = connection.into_parts();
+        debug_assert!(
+            ended.is_some() || parts.read_buf.is_empty(),
+            "idle, with bytes of a request"
+        );
+        (parts.io.into_inner(), ended)
     }
 
     fn builder(&self) -> http1::Builder {
@@ -134,49 +165,88 @@ impl HttpServer {
         builder
     }
 
-    /// Serves requests until the HTTP library has finished, or the gate closes the connection.
+    /// Serves requests until the HTTP library has finished, or the gate closes the connection, or it
+    /// is to rest: `None`.
     async fn until_end<S, B>(
         &self,
         state: &ConnectionState,
         place: &Place,
         connection: &mut http1::Connection<TokioIo<Stream>, S>,
-    ) -> Ended
+    ) -> Option<Ended>
     where
         S: hyper::service::HttpService<hyper::body::Incoming, ResBody = B>,
         S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
         B: http_body::Body + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let shutdown = &self.context.shutdown;
-        let mut sleep = pin!(sleep_until(state.deadline().into()));
-        let mut subscription = None;
+        let mut timer = pin!(Timer::new(state));
+        let mut leaves = Leaves::new(&self.context.shutdown);
         let mut draining = false;
         poll_fn(|cx| {
             clock::read();
             state.exchange.runs();
             if place.is_displaced(cx) {
-                return Poll::Ready(Ended::Closed(End::Displaced));
+                return Poll::Ready(Some(Ended::Closed(End::Displaced)));
             }
-            subscription.get_or_insert_with(|| shutdown.subscribe(cx.waker()));
-            if shutdown.stage() != Stage::Open {
-                let idle = state.activity() == Activity::Idle;
-                let waits = idle && shutdown.stage() == Stage::Leaving;
-                if shutdown.stage() == Stage::Closed || (idle && !waits) {
-                    return Poll::Ready(Ended::Closed(End::Drain));
-                }
-                if !waits && !std::mem::replace(&mut draining, true) {
-                    Pin::new(&mut *connection).graceful_shutdown();
+            match leaves.poll(state, cx) {
+                Leave::No => {}
+                Leave::Now => return Poll::Ready(Some(Ended::Closed(End::Drain))),
+                Leave::Next => {
+                    if !std::mem::replace(&mut draining, true) {
+                        Pin::new(&mut *connection).graceful_shutdown();
+                    }
                 }
             }
             let mut measured = false;
             loop {
                 if let Poll::Ready(over) = Pin::new(&mut *connection).poll(cx) {
-                    return Poll::Ready(Ended::Over(over));
+                    return Poll::Ready(Some(Ended::Over(over)));
                 }
+                if let Due::Rest = ready!(timer.as_mut().poll(state, cx)) {
+                    return Poll::Ready(None);
+                }
+                match state.expire(measured) {
+                    Expiry::Close(end) => return Poll::Ready(Some(Ended::Closed(end))),
+                    Expiry::Measure => measured = true,
+                    Expiry::Answer => {}
+                }
+            }
+        })
+        .await
+    }
+
+    /// Waits with nothing but the transport until the customer sends something: `None`. Else
+    /// returns why the connection ends.
+    async fn rest(
+        &self,
+        transport: &mut Transport,
+        state: &ConnectionState,
+        place: &Place,
+    ) -> Option<End> {
+        let _resting = self.context.count(|counters| &counters.resting);
+        let mut sleep = pin!(sleep_until(state.deadline().into()));
+        let mut leaves = Leaves::new(&self.context.shutdown);
+        poll_fn(|cx| {
+            clock::read();
+            state.exchange.runs();
+            if place.is_displaced(cx) {
+                return Poll::Ready(Some(End::Displaced));
+            }
+            if let Leave::Now = leaves.poll(state, cx) {
+                return Poll::Ready(Some(End::Drain));
+            }
+            if transport.socket().poll_read_ready(cx).is_ready() {
+                return Poll::Ready(None);
+            }
+            let mut measured = false;
+            loop {
                 ready!(poll_deadline(sleep.as_mut(), state.deadline(), cx));
                 match state.expire(measured) {
-                    Expiry::Close(end) => return Poll::Ready(Ended::Closed(end)),
-                    Expiry::Measure => measured = true,
+                    Expiry::Close(end) => return Poll::Ready(Some(end)),
+                    Expiry::Measure => {
+                        measured = true;
+                        state.measured(socket::unacknowledged(transport.socket()));
+                    }
                     Expiry::Answer => {}
                 }
             }

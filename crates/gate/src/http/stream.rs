@@ -35,6 +35,11 @@ impl Stream {
         Self { transport, state, requests, fault: None, lingers: false, linger: None }
     }
 
+    /// The transport below.
+    pub fn transport(&mut self) -> &mut Transport {
+        &mut self.transport
+    }
+
     /// The transport, for another protocol.
     pub fn into_transport(self) -> Transport {
         self.transport

@@ -207,6 +207,8 @@ counters! {
     http2_floods: PerFlood,
     /// Streams of HTTP/2 that ended before their response was complete.
     streams_reset: PerStreamEnd,
+    /// Connections that rest: idle, without what serves requests.
+    resting: Scalar,
     /// Tunnels open now, and those that the upstream is being asked for.
     tunnels: Scalar,
     /// Messages of tunnels: of customers, and of upstreams unasked; as far as they come one by one.

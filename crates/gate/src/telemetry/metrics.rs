@@ -144,6 +144,8 @@ impl Snapshot {
         text.counts("tidegate_http2_floods_total", help, "what", &self.http2_floods);
         let help = "Streams of HTTP/2 that ended before their response was complete, by reason.";
         text.counts("tidegate_http2_streams_reset_total", help, "reason", &self.streams_reset);
+        let help = "Connections of HTTP/1.1 that have been idle for a second or more.";
+        text.gauge("tidegate_connections_resting", help, self.connections_resting);
         let help = "WebSockets that are open, or that the upstream is being asked for.";
         text.gauge("tidegate_tunnels_active", help, self.tunnels_active);
         let help = "Messages of WebSockets, of customers and of upstreams unasked, by the class of \

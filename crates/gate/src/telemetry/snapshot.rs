@@ -248,6 +248,8 @@ pub struct Snapshot {
     /// `deadline`, `truncated`): each once.
     #[serde(serialize_with = "as_object")]
     pub streams_reset: Vec<(&'static str, u64)>,
+    /// Connections of HTTP/1.1 that have been idle for a second or more.
+    pub connections_resting: u64,
     /// WebSockets open now, and those that the upstream is being asked for.
     pub tunnels_active: u64,
     /// Messages of WebSockets, by the class of their connection: of customers, and of upstreams

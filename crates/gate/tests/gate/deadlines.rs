@@ -20,6 +20,42 @@ fn an_idle_connection_is_closed_with_a_close_notify() {
 }
 
 #[test]
+fn a_connection_rests_while_its_customer_thinks_and_serves_the_next_request() {
+    let gate = gate_with(hello(), "", |config| {
+        config.limits.idle_deadline = Duration::from_secs(3);
+    });
+    for client in [any_client(), client(&[&rustls::version::TLS12]).into()] {
+        let mut connection = connect(&gate, &client);
+        for _ in 0..2 {
+            assert_eq!(get(&mut connection, "/").unwrap().text(), "hello");
+            counted(&gate, "rest", |totals| totals.resting == 1);
+        }
+        // A head that comes in two parts wakes it too.
+        send(&mut connection, b"GET / HT");
+        counted(&gate, "no rest", |totals| totals.resting == 0);
+        send(&mut connection, format!("TP/1.1\r\n{HOST}\r\n").as_bytes());
+        assert_eq!(receive(&mut connection, "GET").unwrap().text(), "hello");
+        counted(&gate, "rest", |totals| totals.resting == 1);
+        assert_eq!(connection.read(&mut [0; 1]).unwrap(), 0, "close_notify, not a cut");
+    }
+    counted(&gate, "idle", |totals| totals.ends[End::Idle] == 2 && totals.resting == 0);
+}
+
+#[test]
+fn a_resting_connection_ends_when_the_gate_drains_or_its_customer_leaves() {
+    let gate = gate(hello(), "");
+    let mut stays = connect(&gate, &any_client());
+    let mut leaves = connect(&gate, &any_client());
+    get(&mut stays, "/").unwrap();
+    get(&mut leaves, "/").unwrap();
+    counted(&gate, "rest", |totals| totals.resting == 2);
+    drop(leaves);
+    counted(&gate, "left", |totals| totals.ends[End::Customer] == 1 && totals.resting == 1);
+    gate.drain();
+    assert_eq!(stays.read(&mut [0; 1]).unwrap(), 0, "close_notify, not a cut");
+}
+
+#[test]
 fn an_incomplete_request_head_is_cut() {
     let gate = gate(hello(), "[limits]\nhead_deadline = \"500ms\"\n");
     let mut connection = connect(&gate, &any_client());
