@@ -169,7 +169,7 @@ mod tests {
         };
         let text = configuration(&settings, "https://127.0.0.1:1", &workshop).unwrap();
         let times = ["hold_time = \"75ms\"", "session_linger = \"1500ms\"", "\"250ms\""];
-        let others = ["policy = \"a \\\"b\\\"\"", "rsa2048.crt", "insecure = true"];
+        let others = ["policy = \"a \\\"b\\\"\"", "rsa-2048.crt", "insecure = true"];
         for expected in times.into_iter().chain(others) {
             assert!(text.contains(expected), "{expected} is missing in\n{text}");
         }

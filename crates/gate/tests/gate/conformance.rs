@@ -300,7 +300,8 @@ fn each_malformed_request_is_counted_by_its_part() {
     }
     crate::common::counted(&gate, "ended", |totals| totals.ends[End::BadRequest] == 8);
     let pairs = gate.snapshot().malformed_requests;
-    let alone = |(part, count): &(&str, u64)| *count == u64::from(*part != Malformed::Frame.name());
+    let others = [Malformed::Frame, Malformed::Upgrade].map(Malformed::name);
+    let alone = |(part, count): &(&str, u64)| *count == u64::from(!others.contains(part));
     assert!(pairs.iter().all(alone), "{pairs:?}");
     let metrics = gate.snapshot().prometheus();
     assert!(metrics.contains("tidegate_malformed_total{side=\"customer\",what=\"chunk\"} 1\n"));
