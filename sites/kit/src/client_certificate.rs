@@ -2,7 +2,7 @@
 //!
 //! A client whose certificate has expired gets an alert of TLS, which programs tell as a failed
 //! connection. A site that wants to tell the cause in its answers lets such a client finish the
-//! handshake with [`Told`], and refuses its requests by [`ClientCertificate::unusable`].
+//! handshake with `Told`, and refuses its requests by [`ClientCertificate::unusable`].
 
 use std::sync::{Arc, OnceLock};
 
