@@ -77,8 +77,10 @@ fn what_a_site_offers_is_measured_and_a_choice_is_told_with_its_costs() {
     assert!(near(of(today, "resumed", "resumed"), 3.0), "{text}");
     assert!(near(of(today, "open", "full"), 0.0) && near(of(today, "returning", "full"), 0.0));
     // Opening a connection, its handshake, and the request: with TLS 1.2 a round trip more.
-    assert!(near(of(today, "full", "round_trips"), 12.0), "{text}");
-    assert!(near(of("TLS 1.2", "full", "round_trips"), 16.0), "{text}");
+    // On a busy machine two flights may arrive as one.
+    let about = |a: f64, b: f64| (a - b).abs() < 1.0;
+    assert!(about(of(today, "full", "round_trips"), 12.0), "{text}");
+    assert!(about(of("TLS 1.2", "full", "round_trips"), 16.0), "{text}");
     // ML-KEM-768 has 1184 bytes on the way there and 1088 back, four times.
     let more = of("X25519MLKEM768", "full", "bytes") - of(today, "full", "bytes");
     assert!((4.0 * 2272.0 - more).abs() < 0.1 * more, "{more}: {text}");
