@@ -6,6 +6,7 @@ mod demo;
 mod exit;
 mod gate;
 mod load;
+mod own_site;
 mod plan;
 mod render;
 mod screen;

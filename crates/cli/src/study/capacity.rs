@@ -1,15 +1,16 @@
 //! `tidegate study capacity`: how many customers a site carries, and what limits it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tidegate_host::{Cores, Provenance};
-use tidegate_load::{Arrivals, HeaderField, PageRequest, Plan, Resolve, Scenario};
+use tidegate_load::{Arrivals, PageRequest, Scenario};
 use tidegate_study::capacity::{self, End, Event, Limit, Options, Step};
 
 use super::run::files;
 use crate::exit::{Outcome, bad_input};
 use crate::load::{command_line, scenario, values};
+use crate::own_site::{SiteArgs, check_scheme};
 use crate::signals::stop_on_signal;
 use crate::stdout::print;
 
@@ -45,25 +46,8 @@ pub struct Args {
     /// Folder for the report, the figures and the raw data
     #[arg(long, default_value = "out/study/capacity", value_name = "DIR")]
     out: PathBuf,
-    /// The site is yours, though it is not on this machine
-    #[arg(long)]
-    yes_this_is_mine: bool,
-    /// The site's processes on this machine, with those behind it, such as 12,34 [default: those
-    /// that listen at the target's address]
-    #[arg(long, value_name = "PID", value_delimiter = ',')]
-    process: Vec<u32>,
-    /// Addresses of the target in place of those of its name, as in curl
-    #[arg(long, value_name = "HOST:PORT:ADDR", value_parser = Resolve::parse)]
-    resolve: Vec<Resolve>,
-    /// Accept any server certificate
-    #[arg(short = 'k', long)]
-    insecure: bool,
-    /// Certificate authorities to trust instead of the system's (PEM)
-    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
-    ca: Option<PathBuf>,
-    /// Header field of every request, such as 'Accept: text/html'; repeat the flag for several
-    #[arg(short = 'H', long = "header", value_name = "FIELD", value_parser = HeaderField::parse)]
-    headers: Vec<HeaderField>,
+    #[command(flatten)]
+    site: SiteArgs,
     /// Processors of the load generator, one thread each, such as 1 or 1-3
     #[arg(long, value_name = "LIST")]
     driver_cores: Option<Cores>,
@@ -78,9 +62,6 @@ pub struct Args {
     /// Measured time of a step [default: two sessions and 20 limits, at least 6s with --quick, else 15s]
     #[arg(long, value_name = "TIME", value_parser = step)]
     step: Option<Duration>,
-    /// Number of customer accounts that the scenario draws from
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    customers: Option<u64>,
     /// Seed of every random choice
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -134,29 +115,21 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
 
 fn options(args: Args) -> anyhow::Result<Options> {
     let target = &args.target;
-    if !target.contains("://") {
-        return Err(bad_input(format!(
-            "--target {target}: the scheme is missing; write https://{target}"
-        )));
-    }
-    if args.gate && !args.resolve.is_empty() {
+    check_scheme(target)?;
+    if args.gate && !args.site.resolve.is_empty() {
         return Err(bad_input(
             "--gate with --resolve: the gate finds the site by its name alone, so that its load could reach another machine; enter the address into /etc/hosts, give it in --target, or leave out one of the two flags",
         ));
     }
     let one_page = args.scenario.is_none();
-    let (mut scenario, target) = match &args.scenario {
+    let (scenario, target) = match &args.scenario {
         Some(name) => (scenario(name)?, target.clone()),
         None => Scenario::one_page(target, &PageRequest::default()),
     };
-    scenario.add_headers(&args.headers);
-    let mut plan = Plan::new(scenario, &target);
-    plan.threads = args.threads.map_or_else(|| threads(&target, &args.resolve), usize::from);
+    let mut plan = args.site.plan(scenario, &target)?;
+    plan.threads = args.threads.map_or(plan.threads, usize::from);
     plan.cores = args.driver_cores.map(|cores| cores.list().to_vec()).unwrap_or_default();
-    (plan.resolve, plan.insecure, plan.attack_remote) =
-        (args.resolve, args.insecure, args.yes_this_is_mine);
-    plan.ca = args.ca.map(|ca| readable(&ca).map(|()| ca)).transpose()?;
-    (plan.customers, plan.seed) = (args.customers, args.seed);
+    plan.seed = args.seed;
     Ok(Options {
         plan,
         one_page,
@@ -165,25 +138,10 @@ fn options(args: Args) -> anyhow::Result<Options> {
         quick: args.quick,
         gate: args.gate,
         out: args.out,
-        processes: args.process,
+        processes: args.site.process,
         time_scale: args.time_scale,
         step: args.step,
     })
-}
-
-/// On the site's own machine the load generator takes no more than one processor from it.
-pub(crate) fn threads(target: &str, resolve: &[Resolve]) -> usize {
-    let addresses = tidegate_load::addresses_of(target, resolve).unwrap_or_default();
-    match addresses.iter().any(|address| tidegate_host::is_own_address(address.ip())) {
-        true => 1,
-        false => std::thread::available_parallelism().map_or(1, usize::from),
-    }
-}
-
-pub(crate) fn readable(file: &Path) -> anyhow::Result<()> {
-    std::fs::File::open(file)
-        .map(drop)
-        .map_err(|error| bad_input(format!("--ca {}: {error}; name a PEM file", file.display())))
 }
 
 pub(crate) fn percentile(text: &str) -> Result<u8, String> {

@@ -4,16 +4,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tidegate_host::{Cores, Provenance};
-use tidegate_load::{HeaderField, Plan, Resolve};
 use tidegate_plan::profile::Profile;
 use tidegate_study::capacity::Limit;
 use tidegate_study::tca::{self, Event, Named, Options};
 
 use crate::exit::{Outcome, bad_input};
 use crate::load::{command_line, scenario, values};
+use crate::own_site::{SiteArgs, check_scheme};
 use crate::signals::stop_on_signal;
 use crate::stdout::print;
-use crate::study::capacity::{because, percentile, readable, step, threads, time_left, time_scale};
+use crate::study::capacity::{because, percentile, step, time_left, time_scale};
 use crate::study::run::files;
 
 /// Largest file of a profile, in bytes.
@@ -35,13 +35,8 @@ pub struct MeasureArgs {
     /// Folder for the report, the figures and the raw data
     #[arg(long, default_value = "out/tca", value_name = "DIR", requires = "target")]
     out: PathBuf,
-    /// The site is yours, though it is not on this machine
-    #[arg(long, requires = "target")]
-    yes_this_is_mine: bool,
-    /// The site's processes on this machine, with those behind it, such as 12,34 [default: those
-    /// that listen at the target's address]
-    #[arg(long, value_name = "PID", value_delimiter = ',', requires = "target")]
-    process: Vec<u32>,
+    #[command(flatten)]
+    site: SiteArgs,
     /// A group of processes whose costs are told apart, by numbers or names, such as
     /// database=postgres; repeat the flag for several [default: by the names of the site's processes]
     #[arg(long, value_name = "NAME=PROCESS", value_parser = named, requires = "target")]
@@ -67,19 +62,6 @@ pub struct MeasureArgs {
     #[arg(long, value_name = "P", default_value_t = 95, value_parser = percentile,
           requires = "target")]
     percentile: u8,
-    /// Addresses of the target in place of those of its name, as in curl
-    #[arg(long, value_name = "HOST:PORT:ADDR", value_parser = Resolve::parse, requires = "target")]
-    resolve: Vec<Resolve>,
-    /// Accept any server certificate
-    #[arg(short = 'k', long, requires = "target")]
-    insecure: bool,
-    /// Certificate authorities to trust instead of the system's (PEM)
-    #[arg(long, value_name = "FILE", conflicts_with = "insecure", requires = "target")]
-    ca: Option<PathBuf>,
-    /// Header field of every request, such as 'Accept: text/html'; repeat the flag for several
-    #[arg(short = 'H', long = "header", value_name = "FIELD", value_parser = HeaderField::parse,
-          requires = "target")]
-    headers: Vec<HeaderField>,
     /// Processors of the load generator, one thread each, such as 1 or 1-3
     #[arg(long, value_name = "LIST", requires = "target")]
     driver_cores: Option<Cores>,
@@ -89,10 +71,6 @@ pub struct MeasureArgs {
     /// Length of a run [default: by the number of operations]
     #[arg(long, value_name = "TIME", value_parser = step, requires = "target")]
     step: Option<Duration>,
-    /// Number of customer accounts that the scenario draws from
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
-          requires = "target")]
-    customers: Option<u64>,
     /// Seed of every random choice
     #[arg(long, default_value_t = 1, requires = "target")]
     seed: u64,
@@ -140,26 +118,17 @@ impl MeasureArgs {
 }
 
 fn options(args: MeasureArgs, target: String, name: &str) -> anyhow::Result<Options> {
-    if !target.contains("://") {
-        return Err(bad_input(format!(
-            "--target {target}: the scheme is missing; write https://{target}"
-        )));
-    }
-    let mut scenario = scenario(name)?;
-    scenario.add_headers(&args.headers);
+    check_scheme(&target)?;
+    let scenario = scenario(name)?;
     let profile = args.profile.map(|file| profile(&file)).transpose()?;
-    let mut plan = Plan::new(scenario, &target);
-    plan.threads = threads(&target, &args.resolve);
+    let mut plan = args.site.plan(scenario, &target)?;
     plan.cores = args.driver_cores.map(|cores| cores.list().to_vec()).unwrap_or_default();
-    (plan.resolve, plan.insecure, plan.attack_remote) =
-        (args.resolve, args.insecure, args.yes_this_is_mine);
-    plan.ca = args.ca.map(|ca| readable(&ca).map(|()| ca)).transpose()?;
-    (plan.customers, plan.seed) = (args.customers, args.seed);
+    plan.seed = args.seed;
     Ok(Options {
         plan,
         quick: args.quick,
         out: args.out,
-        processes: args.process,
+        processes: args.site.process,
         resources: args.resource,
         order: args.order.or_else(|| profile.as_ref()?.checkout.clone()),
         profile,
