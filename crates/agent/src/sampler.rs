@@ -17,8 +17,6 @@ const FRESH: Duration = Duration::from_millis(45);
 const CAPACITY_EVERY: Duration = Duration::from_millis(450);
 /// How long mounts are used again.
 const MOUNTS_EVERY: Duration = Duration::from_secs(10);
-/// The smallest capacity: the kernel's smallest quota, 1 ms of 1 s.
-const LEAST_CPUS: f64 = 0.001;
 
 /// Reads capacity and use of a service.
 pub struct Sampler {
@@ -104,20 +102,12 @@ impl Sampler {
             false => BTreeSet::new(),
         };
         let groups = self.service.groups(files);
-        // One group without a quota makes the sum unlimited.
-        let sum = groups.iter().map(|groups| cgroup::quota(files, mounts, groups)).sum();
-        let top = groups.iter().cloned().reduce(|a, b| a.common(&b)).unwrap_or_default();
-        let quota = least(sum, cgroup::quota(files, mounts, &top));
-        let cpus = processors.len() as f64;
+        let (cpus, _) = cgroup::together(files, mounts, &groups, processors.len(), 0.0);
         let latest = &mut self.latest;
-        latest.capacity_cpus = quota.map_or(cpus, |quota: f64| quota.min(cpus)).max(LEAST_CPUS);
+        latest.capacity_cpus = cpus;
         latest.idle = self.idle.share(&processors);
         latest.processors = processors;
     }
-}
-
-fn least(one: Option<f64>, other: Option<f64>) -> Option<f64> {
-    [one, other].into_iter().flatten().min_by(f64::total_cmp)
 }
 
 /// Which run of which machine's kernel this is; containers of one machine have the same. Zeros

@@ -103,13 +103,14 @@ impl Routes {
         kept: &[Rc<Upstream>],
     ) -> Self {
         let config = &context.config;
-        let upstreams = config.pools().into_iter().zip(connectors).map(|(pool, connectors)| {
-            let health = context.shared.upstreams.of(&pool);
-            if let Some(same) = kept.iter().find(|former| former.is(&pool, &health)) {
+        let pools = config.pools();
+        let upstreams = pools.iter().zip(connectors).map(|(pool, connectors)| {
+            let health = context.shared.upstreams.of(pool);
+            if let Some(same) = kept.iter().find(|former| former.is(pool, &health)) {
                 return same.clone();
             }
             let former = kept.iter().find(|former| former.is_of(&health));
-            let mut new = Upstream::new(context, &pool, connectors, health);
+            let mut new = Upstream::new(context, pool, connectors, health);
             match former {
                 Some(former) => new.take_over(former),
                 None => new.refresh(),
@@ -124,7 +125,7 @@ impl Routes {
             }
             to => {
                 let place = config.place_of(to).unwrap_or_default();
-                let rules = ExchangeRules::of(config, config.pools()[place].upstream, &route.rules);
+                let rules = ExchangeRules::of(config, pools[place].upstream, &route.rules);
                 To::Upstream(place, rules)
             }
         };

@@ -3,6 +3,7 @@
 //! Source: kernel documentation, `scheduler/sched-bwc`, `admin-guide/cgroup-v1/cpuacct`
 //! and `admin-guide/cgroup-v2`.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -31,6 +32,30 @@ pub fn quota(files: &Files, mounts: &Mounts, groups: &Membership) -> Option<f64>
         }
     }
     least
+}
+
+/// The smallest capacity in processors: the kernel's smallest quota, 1 ms of 1 s.
+pub const LEAST_CPUS: f64 = 0.001;
+
+/// The lesser of a number of processors and a quota, and at least [`LEAST_CPUS`].
+pub fn within(cpus: f64, quota: Option<f64>) -> f64 {
+    quota.map_or(cpus, |quota| quota.min(cpus)).max(LEAST_CPUS)
+}
+
+/// What groups together may use of so many processors, and what they have in common: at most the
+/// sum of their quotas and of `beside`, and at most the quota of what they have in common.
+pub fn together(
+    files: &Files,
+    mounts: &Mounts,
+    groups: &BTreeSet<Membership>,
+    processors: usize,
+    beside: f64,
+) -> (f64, Membership) {
+    let top = groups.iter().cloned().reduce(|a, b| a.common(&b)).unwrap_or_default();
+    // One group without a quota makes the sum unlimited.
+    let sum: Option<f64> = groups.iter().map(|group| quota(files, mounts, group)).sum();
+    let each = within(processors as f64, sum.map(|sum| sum + beside));
+    (within(each, quota(files, mounts, &top)), top)
 }
 
 /// Processors from `cpu.cfs_quota_us` and `cpu.cfs_period_us`; `None` for no limit (-1).

@@ -10,7 +10,7 @@ mod membership;
 mod mounts;
 mod stalls;
 
-pub use cpu::{processes, quota, used};
+pub use cpu::{LEAST_CPUS, processes, quota, together, used, within};
 pub use group::CpuGroup;
 pub use membership::Membership;
 pub use mounts::{Mount, Mounts};

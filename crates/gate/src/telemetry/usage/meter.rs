@@ -17,8 +17,6 @@ const CAPACITY_EVERY: Duration = Duration::from_millis(450);
 /// Interval at which mounts are read again: there may be thousands, and they rarely
 /// change.
 const MOUNTS_EVERY: Duration = Duration::from_secs(10);
-/// The smallest capacity: the kernel's smallest quota, 1 ms of 1 s.
-const LEAST_CPUS: f64 = 0.001;
 
 /// Samples the CPU time that the gate and its upstream may use and do use.
 pub struct UsageMeter {
@@ -193,7 +191,7 @@ impl UsageMeter {
         let groups = Membership::of_process(&self.files, self.own);
         let quota = |groups: &Membership| cgroup::quota(&self.files, &self.mounts, groups);
         let gate_on = self.own_processors();
-        let gate = limit(gate_on.len() as f64, quota(&groups));
+        let gate = cgroup::within(gate_on.len() as f64, quota(&groups));
         let of_gate = Processors { cpus: gate, on: gate_on.clone(), elsewhere: false };
         let capacity = ByResource::default().with(ResourceName::Gate, of_gate);
         let on = |upstream: &Measured| upstream.processors(&self.files, &*self.kernel);
@@ -218,14 +216,9 @@ impl UsageMeter {
                     None => {}
                 }
             }
-            let top = groups.iter().cloned().reduce(|a, b| a.common(&b)).unwrap_or_default();
-            // One group without a quota makes the sum unlimited.
-            let sum = groups.iter().map(quota).sum::<Option<f64>>().map(|sum| sum + told);
-            let cpus = match processors.is_empty() {
-                true => 0.0,
-                false => limit(limit(processors.len() as f64, sum), quota(&top)),
-            };
-            let cpus = cpus + away;
+            let count = processors.len();
+            let (cpus, top) = cgroup::together(&self.files, &self.mounts, &groups, count, told);
+            let cpus = if processors.is_empty() { away } else { cpus + away };
             let known = !processors.is_empty() || elsewhere;
             known.then_some((Processors { cpus, on: processors, elsewhere }, top))
         };
@@ -234,7 +227,7 @@ impl UsageMeter {
         let Some((upstream, top)) = together(false) else { return (capacity, apart) };
         let union: BTreeSet<usize> = gate_on.union(&upstream.on).copied().collect();
         let sum = gate + upstream.cpus;
-        let both = limit(union.len() as f64, quota(&groups.common(&top))).min(sum);
+        let both = cgroup::within(union.len() as f64, quota(&groups.common(&top))).min(sum);
         let contend = !gate_on.is_disjoint(&upstream.on) || both < sum;
         let contend = contend && !upstream.on.is_empty();
         let host = contend.then_some(Processors { cpus: both, on: union, elsewhere: false });
@@ -277,9 +270,4 @@ fn have_their_own(
         at > 0 && (elsewhere[0] || elsewhere[at] || disjoint)
     };
     each.iter().enumerate().map(own).collect()
-}
-
-/// The lesser of a number of processors and a quota, and at least [`LEAST_CPUS`].
-fn limit(cpus: f64, quota: Option<f64>) -> f64 {
-    quota.map_or(cpus, |quota| quota.min(cpus)).max(LEAST_CPUS)
 }
