@@ -1,10 +1,10 @@
 //! Requests that go to different upstreams by their path.
 
-use crate::common::plain::{clear_gate, connect_plain};
+use crate::common::plain::{clear_gate, connect_plain, while_served};
 use crate::common::*;
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use tidegate_gate::Gate;
 use tidegate_gate::config::{Config, Mistakes};
 use tidegate_gate::telemetry::labels::{Bucket, Class, End, UpstreamFault};
@@ -152,33 +152,18 @@ fn routes_change_and_no_request_is_lost() {
     let (one, two) = (named("one"), named("two"));
     let main = named("main");
     let gate = clear_gate(main, &route("/checkout", one));
-    let (stop, served) = (AtomicBool::new(false), AtomicUsize::new(0));
     let root = tempfile::tempdir().unwrap();
     fs::write(root.path().join("checkout.html"), "page /checkout").unwrap();
     let directory =
         format!("[[routes]]\npath = \"/\"\ndirectory = \"{}\"\n", root.path().display());
     let changes = [String::new(), route("/checkout", two), directory, route("/checkout", one)];
-    std::thread::scope(|scope| {
-        for keeps in [true, false] {
-            let (gate, stop, served) = (&gate, &stop, &served);
-            scope.spawn(move || {
-                let mut connection = connect_plain(gate);
-                while !stop.load(Relaxed) {
-                    if !keeps {
-                        connection = connect_plain(gate);
-                    }
-                    let response = get(&mut connection, "/checkout").expect("it is served");
-                    assert!(response.code == 200 && response.text().ends_with(" /checkout"));
-                    served.fetch_add(1, Relaxed);
-                }
-            });
-        }
+    let sound = |text: &str| text.ends_with(" /checkout");
+    while_served((&gate, "/checkout"), &[true, false], sound, |served| {
         for change in changes.iter().cycle().take(40) {
             let before = served.load(Relaxed);
             assert!(gate.reload(|| configuration(main, change)), "the configuration is sound");
             until("requests go on", || served.load(Relaxed) > before + 2);
         }
-        stop.store(true, Relaxed);
     });
     until("the last routes are in force", || answer(&gate, "/checkout") == "one /checkout");
     let totals = gate.totals();

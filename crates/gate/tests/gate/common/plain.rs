@@ -1,8 +1,9 @@
 //! Gates with a plain HTTP port, their customers, and an upstream that reads strictly.
 
-use super::{PATIENCE, a_core, gate, upstream};
+use super::{PATIENCE, a_core, gate, get, upstream};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc;
 use tidegate_gate::Gate;
 
@@ -32,6 +33,37 @@ pub fn connect_plain(gate: &Gate) -> BufReader<TcpStream> {
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     socket.set_write_timeout(Some(PATIENCE)).unwrap();
     BufReader::new(socket)
+}
+
+/// Customers who request this page over and over while `during` runs: one over a kept connection
+/// for each `true`, one over new connections for each `false`. Each response must be 200 with a text
+/// that is `sound`. `during` gets how many were served so far.
+pub fn while_served<T>(
+    (gate, path): (&Gate, &str),
+    customers: &[bool],
+    sound: impl Fn(&str) -> bool + Sync,
+    during: impl FnOnce(&AtomicUsize) -> T,
+) -> T {
+    let (stop, served) = (AtomicBool::new(false), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for keeps in customers {
+            let (stop, served, sound) = (&stop, &served, &sound);
+            scope.spawn(move || {
+                let mut connection = connect_plain(gate);
+                while !stop.load(Relaxed) {
+                    if !keeps {
+                        connection = connect_plain(gate);
+                    }
+                    let response = get(&mut connection, path).expect("it is served");
+                    assert!(response.code == 200 && sound(&response.text()), "{response:?}");
+                    served.fetch_add(1, Relaxed);
+                }
+            });
+        }
+        let done = during(&served);
+        stop.store(true, Relaxed);
+        done
+    })
 }
 
 /// What an upstream received.

@@ -1,11 +1,11 @@
 //! Servers that change by a reload, or since a name has other addresses.
 
 use super::*;
-use crate::common::plain::connect_plain;
+use crate::common::plain::{connect_plain, while_served};
 use crate::common::*;
 use std::net::TcpListener;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, mpsc};
 use tidegate_gate::config::Config;
 use tidegate_gate::telemetry::labels::End;
@@ -24,31 +24,20 @@ fn servers_come_and_go_by_reload_and_no_request_is_lost() {
         Config::from_toml(&text, "test.toml")
     };
     let gate = clear_gate_of(&urls("url", &servers), "");
-    let (stop, served) = (AtomicBool::new(false), AtomicUsize::new(0));
-    std::thread::scope(|scope| {
-        for keeps in [true, false] {
-            let (gate, stop, served) = (&gate, &stop, &served);
-            scope.spawn(move || {
-                let mut connection = connect_plain(gate);
-                while !stop.load(Relaxed) {
-                    if !keeps {
-                        connection = connect_plain(gate);
-                    }
-                    let response = get(&mut connection, "/").expect("it is served");
-                    assert_eq!(response.code, 200);
-                    served.fetch_add(1, Relaxed);
-                }
-            });
-        }
-        for gone in (0..3).cycle().take(30) {
-            let mut stay = servers.to_vec();
-            stay.remove(gone);
-            let before = served.load(Relaxed);
-            assert!(gate.reload(|| configuration(&stay)), "the configuration is sound");
-            until("requests go on", || served.load(Relaxed) > before + 2);
-        }
-        stop.store(true, Relaxed);
-    });
+    while_served(
+        (&gate, "/"),
+        &[true, false],
+        |_| true,
+        |served| {
+            for gone in (0..3).cycle().take(30) {
+                let mut stay = servers.to_vec();
+                stay.remove(gone);
+                let before = served.load(Relaxed);
+                assert!(gate.reload(|| configuration(&stay)), "the configuration is sound");
+                until("requests go on", || served.load(Relaxed) > before + 2);
+            }
+        },
+    );
     assert!(gate.reload(|| configuration(&servers[..1])));
     until("the last servers are in force", || (0..10).all(|_| answer(&gate, "/") == "one /"));
     let connects = gate.totals().upstream_connects;

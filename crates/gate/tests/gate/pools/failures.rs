@@ -1,7 +1,7 @@
 //! Servers that are dead, die, answer with errors or fail their checks.
 
 use super::*;
-use crate::common::plain::connect_plain;
+use crate::common::plain::{connect_plain, while_served};
 use crate::common::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -100,31 +100,20 @@ fn a_process_that_is_killed_costs_no_customer_a_page() {
     let mut servers = [Python::start("one", None), Python::start("two", None)];
     let url = format!("url = [{:?}, {:?}]\n", servers[0].url, servers[1].url);
     let gate = clear_gate_of(&url, "");
-    let (stop, served) = (AtomicBool::new(false), AtomicUsize::new(0));
-    std::thread::scope(|scope| {
-        for keeps in [true, true, false] {
-            let (gate, stop, served) = (&gate, &stop, &served);
-            scope.spawn(move || {
-                let mut connection = connect_plain(gate);
-                while !stop.load(Relaxed) {
-                    if !keeps {
-                        connection = connect_plain(gate);
-                    }
-                    let response = get(&mut connection, "/").expect("it is served");
-                    assert_eq!(response.code, 200);
-                    served.fetch_add(1, Relaxed);
-                }
-            });
-        }
-        let more = |count| {
-            let before = served.load(Relaxed);
-            until("requests go on", || served.load(Relaxed) > before + count);
-        };
-        more(100);
-        servers[0].kill();
-        more(300);
-        stop.store(true, Relaxed);
-    });
+    while_served(
+        (&gate, "/"),
+        &[true, true, false],
+        |_| true,
+        |served| {
+            let more = |count| {
+                let before = served.load(Relaxed);
+                until("requests go on", || served.load(Relaxed) > before + count);
+            };
+            more(100);
+            servers[0].kill();
+            more(300);
+        },
+    );
     let pool = gate.snapshot().pools.swap_remove(0);
     assert!(pool.members.iter().all(|member| member.responses > 0), "{pool:?}");
     assert!(pool.retries > 0 && pool.members[0].failures > 0, "{pool:?}");
