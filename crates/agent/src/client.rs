@@ -37,7 +37,7 @@ pub enum Silence {
     Refused(String),
     /// No answer came.
     Unanswered(String),
-    /// So many datagrams came that are not answers signed with the secret.
+    /// Datagrams came, as many as this, that were not answers signed with the secret.
     Forged(String, u64),
 }
 

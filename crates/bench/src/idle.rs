@@ -51,7 +51,7 @@ impl Idle {
     }
 }
 
-/// Measures the resident memory of a server before and with so many idle connections.
+/// Measures the resident memory of a server without and with a number of idle connections.
 ///
 /// # Errors
 /// Not all customers receive an answer.

@@ -167,7 +167,7 @@ impl Customers {
         Self { served, over, threads }
     }
 
-    /// Waits until so many more were served.
+    /// Waits until `more` further requests were served.
     fn served(&self, more: usize) {
         let wanted = self.served.load(SeqCst) + more;
         wait_until("customers are served", || {
@@ -183,7 +183,7 @@ impl Customers {
     }
 }
 
-/// A customer with so many requests at most: fewer if the gate says that it closes.
+/// A customer with `requests` requests, or fewer if the gate closes the connection.
 fn visit(address: SocketAddr, requests: usize) {
     let socket = TcpStream::connect(address).expect("the connection is accepted");
     socket.set_read_timeout(Some(PATIENCE)).unwrap();

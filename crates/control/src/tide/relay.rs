@@ -6,10 +6,10 @@
 //! busy, and an undisturbed response takes about as long as its CPU time. A program that passes
 //! the work on shows neither: responses become slower while its processor has time to spare, and
 //! its CPU time is a small part of the calm response time. Both together, for a second, say that
-//! the limit is out of view. Its processor then limits nothing, and response times decide, as they
-//! do for any service whose limit is not in view: the operator is told. One alone does not: a service that waits for a timer is slow at
-//! little CPU time without a queue, and a service whose work is bursty has queues on a processor
-//! that is not always busy.
+//! the limit is out of view. This is reported to the operator and changes no decision: response
+//! times bound the load in any case. One alone does not say it: a service that waits for a timer
+//! is slow at little CPU time without a queue, and a service whose work is bursty has queues on a
+//! processor that is not always busy.
 
 use crate::reading::Reading;
 use crate::resource::ResourceName;

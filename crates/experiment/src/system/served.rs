@@ -14,7 +14,7 @@ use crate::{Error, Result};
 pub(super) struct Served {
     service: Service,
     customers: u64,
-    /// It is no part of the service: its CPU time is that of another machine.
+    /// Not counted as part of the service: it stands for a service on another machine.
     _processor: Option<RunningProcessor>,
     _data: Option<Copy>,
 }

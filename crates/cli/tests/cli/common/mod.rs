@@ -290,8 +290,8 @@ pub fn wait_until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-/// The result of a run for so many seconds, as text: of a longer one where it is not enough, as on a
-/// busy machine.
+/// The result of a run that lasts a few seconds, or longer where that is not enough on a busy machine.
+/// `run` gets its length in seconds.
 pub fn long_enough<T>(run: impl Fn(&str) -> T, is_enough: impl Fn(&T) -> bool) -> T {
     for seconds in ["2.5", "5", "10", "20"] {
         let found = run(seconds);
