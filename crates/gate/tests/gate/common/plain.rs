@@ -55,7 +55,7 @@ pub fn while_served<T>(
                         connection = connect_plain(gate);
                     }
                     let response = get(&mut connection, path).expect("it is served");
-                    assert!(response.code == 200 && sound(&response.text()), "{response:?}");
+                    assert!(response.code == 200 && sound(response.text()), "{response:?}");
                     served.fetch_add(1, Relaxed);
                 }
             });
