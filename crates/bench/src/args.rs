@@ -21,7 +21,7 @@ pub struct Args {
     #[arg(long, value_delimiter = ',')]
     rows: Vec<String>,
     /// Servers to measure, comma-separated
-    #[arg(long, value_delimiter = ',', default_value = "tide,off,nginx,haproxy,envoy")]
+    #[arg(long, value_delimiter = ',', default_value = "tide,off,two-cores,nginx,haproxy,envoy")]
     servers: Vec<String>,
     /// Windows per server and row [default: 9; quick: 5]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -143,7 +143,9 @@ impl Args {
             Kind::Envoy => {
                 (self.envoy.clone(), "run scripts/bootstrap bench, or leave it out of --servers")
             }
-            Kind::Tide | Kind::Off => (binary::path(self.tidegate.as_deref()), binary::BUILD),
+            Kind::Tide | Kind::Off | Kind::TwoCores => {
+                (binary::path(self.tidegate.as_deref()), binary::BUILD)
+            }
         };
         if path.is_file() {
             return Ok(path);

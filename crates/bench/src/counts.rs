@@ -115,7 +115,9 @@ impl Counts {
             _ if one.group.as_deref().is_some_and(|group| group != GROUP) => one.full + one.resumed,
             Work::Full(_) => one.resumed,
             Work::Resumed(_) => one.full,
-            Work::KeepAliveTls | Work::KeepAliveHttp2 | Work::StaticTls => one.full + one.resumed,
+            Work::KeepAliveTls | Work::KeepAliveHttp2 | Work::StaticTls | Work::WebSocket => {
+                one.full + one.resumed
+            }
             // Every admitted connection is counted below, or has no handshake.
             Work::KeepAliveClear | Work::Refused => 0,
         };

@@ -18,6 +18,9 @@ const BEYOND: Duration = Duration::from_millis(250);
 /// Longest time beyond the load that the process may take to start and to end.
 const LONGER: Duration = Duration::from_secs(10);
 
+/// Bytes of a message in a WebSocket.
+const MESSAGE: usize = 64;
+
 /// Time between two looks at the process.
 const POLL: Duration = Duration::from_millis(5);
 
@@ -53,7 +56,14 @@ impl Driver {
             }
         }
         let mut command = Command::new(&self.program);
-        command.arg("load").args(flags(self.work, self.target, self.connections));
+        command.arg("load");
+        if self.work == Work::WebSocket {
+            let scenario = self.folder.join("websocket.toml");
+            std::fs::write(&scenario, websocket())
+                .with_context(|| format!("cannot write {}", scenario.display()))?;
+            command.arg(scenario);
+        }
+        command.args(flags(self.work, self.target, self.connections));
         command.arg(format!("--cores={}", self.core));
         command.arg("--json").arg(&json).arg("--raw").arg(&raw);
         command.args(["--warm-up", &warm_up.as_secs_f64().to_string()]);
@@ -81,17 +91,21 @@ impl Driver {
 /// every server.
 fn flags(work: Work, target: SocketAddr, connections: u32) -> Vec<String> {
     let scheme = if work == Work::KeepAliveClear { "http" } else { "https" };
+    // A scenario has its own.
+    let path = if work == Work::WebSocket { "" } else { "/1k" };
     let mut flags = vec![
-        format!("--target={scheme}://localhost:{}/1k", target.port()),
+        format!("--target={scheme}://localhost:{}{path}", target.port()),
         format!("--closed={connections}"),
         "--close=shutdown".to_owned(),
         "--plain".to_owned(),
     ];
     let version = match work {
         Work::Full(version) | Work::Resumed(version) => Some(version),
-        Work::KeepAliveTls | Work::KeepAliveHttp2 | Work::StaticTls | Work::Refused => {
-            Some(Version::Tls13)
-        }
+        Work::KeepAliveTls
+        | Work::KeepAliveHttp2
+        | Work::StaticTls
+        | Work::WebSocket
+        | Work::Refused => Some(Version::Tls13),
         Work::KeepAliveClear => None,
     };
     let (tls, suites) = match version {
@@ -111,10 +125,27 @@ fn flags(work: Work, target: SocketAddr, connections: u32) -> Vec<String> {
         Work::Full(_) | Work::Refused => &["--keep=session"],
         Work::Resumed(_) => &["--keep=session", "--full-share=0"],
         Work::KeepAliveHttp2 => &["--keep=customer", "--http=2"],
-        Work::KeepAliveTls | Work::KeepAliveClear | Work::StaticTls => &["--keep=customer"],
+        Work::KeepAliveTls | Work::KeepAliveClear | Work::StaticTls | Work::WebSocket => {
+            &["--keep=customer"]
+        }
     };
     flags.extend(keep.iter().map(|flag| (*flag).to_owned()));
     flags
+}
+
+/// A customer opens one WebSocket and sends a message after the other, each when the echo of
+/// the one before is there.
+fn websocket() -> String {
+    let message = "x".repeat(MESSAGE);
+    format!(
+        "[session]
+steps = [\"Open\", \"Say\"]
+think = \"0s\"
+[pages]
+Open = {{ path = \"/1k\", opens = \"websocket\" }}
+Say = {{ send = \"{message}\", expect = \"{message}\", messages = 1000000 }}
+"
+    )
 }
 
 /// A running load.

@@ -74,6 +74,7 @@ pub const ROWS: &[Row] = &[
     row("keepalive-http2", "keep-alive GET 1 KiB, HTTP/2", Work::KeepAliveHttp2, P256),
     row("keepalive-clear", "keep-alive GET 1 KiB, plain HTTP", Work::KeepAliveClear, P256),
     row("static", "keep-alive GET of a 1 KiB file, TLS 1.3", Work::StaticTls, P256),
+    row("websocket", "WebSocket message and echo, TLS 1.3", Work::WebSocket, P256),
     row(REFUSAL, "refused after the hello", Work::Refused, P256),
 ];
 

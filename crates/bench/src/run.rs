@@ -17,6 +17,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tidegate_experiment::turns::Order;
+use tidegate_host::Cores;
 use tidegate_lab::peers::{self, Kind, Server, Setup, Work};
 use tidegate_lab::{Certificate, CertificateKey, CorePair};
 use tidegate_stats::Summary;
@@ -37,7 +38,7 @@ const ROW_WARM_UP: Duration = Duration::from_millis(500);
 /// case no server is left running.
 pub fn run(args: &Args) -> anyhow::Result<Report> {
     let plan = Plan::new(args)?;
-    tidegate_host::Cores::one(args.driver_core)?.pin_this_thread()?;
+    Cores::one(args.driver_core)?.pin_this_thread()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .event_interval(EVENT_INTERVAL)
         .enable_all()
@@ -145,8 +146,17 @@ impl<'a> Plan<'a> {
             folder: folder.join(format!("{id}-{}", kind.name())),
             certificate: certificate(key, folder)?,
             upstream: upstream.address(),
-            core: self.cores.server,
+            cores: self.cores_of(kind)?,
             protected: false,
+        })
+    }
+
+    /// Where a server runs.
+    fn cores_of(&self, kind: Kind) -> anyhow::Result<Cores> {
+        let CorePair { server, driver } = self.cores;
+        Ok(match kind {
+            Kind::TwoCores => Cores::new([server, driver])?,
+            _ => Cores::one(server)?,
         })
     }
 
@@ -162,7 +172,9 @@ impl<'a> Plan<'a> {
         let connections = connections.min(most.saturating_sub(idle::FEW));
         let driver = (self.args.program(Kind::Tide)?, self.cores.driver);
         for work in idle::WORKS {
-            for (kind, program, _) in self.servers.iter().filter(|it| it.0 != Kind::Off) {
+            for (kind, program, _) in
+                self.servers.iter().filter(|it| !matches!(it.0, Kind::Off | Kind::TwoCores))
+            {
                 let setup = self.setup(
                     ("idle", CertificateKey::EcdsaP256),
                     (*kind, program),
@@ -243,6 +255,7 @@ fn why_absent(kind: Kind, work: Work) -> &'static str {
         (Kind::Off, Work::Refused) => {
             "policy off never refuses; the first column is with policy static"
         }
+        (Kind::TwoCores, Work::Refused) => "it is measured on one core",
         (Kind::Haproxy | Kind::Envoy, Work::StaticTls) => "it serves no files",
         (Kind::Nginx, Work::Refused) => {
             "it refuses after the hello with its stream module only: run scripts/bootstrap bench"

@@ -100,7 +100,7 @@ impl Front {
             folder: folder.join("peer"),
             certificate: workshop.certificate(&settings.certificate)?.clone(),
             upstream: address,
-            core: cores.list()[0],
+            cores: cores.only(0).unwrap_or_else(|| cores.clone()),
             protected: peer.protected,
         };
         let server = peers::start(peer.kind, Work::KeepAliveTls, &setup)?;

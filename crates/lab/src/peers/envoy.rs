@@ -110,6 +110,10 @@ fn manager(work: Work, setup: &Setup) -> String {
     );
     let protection = if setup.protected { PROTECTION } else { "" };
     let tls = if work == Work::KeepAliveClear { "" } else { &tls };
+    let upgrades = match work {
+        Work::WebSocket => "          upgrade_configs: [ { upgrade_type: websocket } ]\n",
+        _ => "",
+    };
     format!(
         r#"{tls}      filters:
       - name: envoy.filters.network.http_connection_manager
@@ -117,7 +121,7 @@ fn manager(work: Work, setup: &Setup) -> String {
           "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
           stat_prefix: in
           use_remote_address: true
-          route_config:
+{upgrades}          route_config:
             virtual_hosts:
             - name: all
               domains: ["*"]

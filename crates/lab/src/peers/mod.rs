@@ -18,12 +18,14 @@ use tidegate_host::Cores;
 
 /// A server, and for the gate its policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// The gate as it comes, with the policy `tide`; the goals apply to it.
     Tide,
     /// The gate with the policy `off`: what admission control itself costs.
     Off,
+    /// The gate as it comes, on the driver's core too: what a second core adds to an operation.
+    TwoCores,
     /// nginx.
     Nginx,
     /// HAProxy.
@@ -34,7 +36,8 @@ pub enum Kind {
 
 impl Kind {
     /// All of them, in the table's order.
-    pub const ALL: [Self; 5] = [Self::Tide, Self::Off, Self::Nginx, Self::Haproxy, Self::Envoy];
+    pub const ALL: [Self; 6] =
+        [Self::Tide, Self::Off, Self::TwoCores, Self::Nginx, Self::Haproxy, Self::Envoy];
 
     /// The servers that no one here wrote.
     pub const PEERS: [Self; 3] = [Self::Nginx, Self::Haproxy, Self::Envoy];
@@ -44,6 +47,7 @@ impl Kind {
         match self {
             Self::Tide => "tide",
             Self::Off => "off",
+            Self::TwoCores => "two-cores",
             Self::Nginx => "nginx",
             Self::Haproxy => "haproxy",
             Self::Envoy => "envoy",
@@ -55,6 +59,7 @@ impl Kind {
         match self {
             Self::Tide => "tidegate",
             Self::Off => "policy off",
+            Self::TwoCores => "two cores",
             Self::Nginx => "nginx",
             Self::Haproxy => "HAProxy",
             Self::Envoy => "Envoy",
@@ -91,8 +96,8 @@ pub struct Setup {
     pub certificate: Certificate,
     /// Where requests go.
     pub upstream: SocketAddr,
-    /// The core it runs on.
-    pub core: usize,
+    /// The cores it runs on.
+    pub cores: Cores,
     /// With its own protection from overload; of Envoy alone.
     pub protected: bool,
 }
@@ -116,9 +121,7 @@ impl Setup {
     }
 
     fn launch(&self, name: &str, command: Command) -> Result<Launch> {
-        let core = Cores::one(self.core)
-            .of_machine(format_args!("cannot run the {name} on processor {}", self.core))?;
-        Launch::new(name, command).on(&core).log(&self.folder.join("log"))
+        Launch::new(name, command).on(&self.cores).log(&self.folder.join("log"))
     }
 }
 
@@ -173,7 +176,7 @@ pub fn start(kind: Kind, work: Work, setup: &Setup) -> Result<Option<Server>> {
         Kind::Haproxy | Kind::Envoy if work == Work::StaticTls => Ok(None),
         Kind::Envoy => envoy::start(work, setup).map(Some),
         Kind::Haproxy => haproxy::start(work, setup).map(Some),
-        Kind::Tide | Kind::Off => tidegate::start(kind, work, setup),
+        Kind::Tide | Kind::Off | Kind::TwoCores => tidegate::start(kind, work, setup),
     }
 }
 

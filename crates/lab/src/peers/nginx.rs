@@ -32,7 +32,8 @@ pub fn start(work: Work, setup: &Setup) -> Result<Option<Server>> {
 fn configuration(work: Work, setup: &Setup, target: SocketAddr) -> Result<String> {
     let serve = match work {
         Work::StaticTls => files(&setup.files()?),
-        _ => PROXY.to_owned(),
+        Work::WebSocket => proxy("$http_upgrade", "upgrade"),
+        _ => proxy("\"\"", "\"\""),
     };
     let user = user();
     let folder = setup.folder.display();
@@ -52,14 +53,19 @@ events {{ worker_connections 65536; }}
     ))
 }
 
-/// Passes requests on.
-const PROXY: &str = "proxy_pass http://pool;
+/// Passes requests on, with these values of `Upgrade` and `Connection`.
+fn proxy(upgrade: &str, connection: &str) -> String {
+    format!(
+        "proxy_pass http://pool;
             proxy_http_version 1.1;
-            proxy_set_header Connection \"\";
+            proxy_set_header Upgrade {upgrade};
+            proxy_set_header Connection {connection};
             proxy_set_header Host $host;
             proxy_set_header X-Forwarded-For $remote_addr;
             proxy_set_header X-Forwarded-Proto $scheme;
-            proxy_set_header X-Forwarded-Host $host;";
+            proxy_set_header X-Forwarded-Host $host;"
+    )
+}
 
 /// Serves files, which it keeps open and checks after a second, as the gate does.
 fn files(directory: &Path) -> String {

@@ -14,7 +14,7 @@ use std::process::Command;
 /// It does not start.
 pub fn start(kind: Kind, work: Work, setup: &Setup) -> Result<Option<Server>> {
     let policy = match (kind, work) {
-        (Kind::Off, Work::Refused) => return Ok(None),
+        (Kind::Off | Kind::TwoCores, Work::Refused) => return Ok(None),
         (_, Work::Refused) => "static",
         (Kind::Off, _) => "off",
         _ => "tide",
@@ -47,13 +47,13 @@ fn configuration(
     (tls, clear): (SocketAddr, &str),
     admin: SocketAddr,
 ) -> String {
-    let (core, upstream) = (setup.core, setup.upstream);
+    let (cores, upstream) = (setup.cores.list(), setup.upstream);
     let (chain, key) = (setup.certificate.chain.display(), setup.certificate.key.display());
     let refusal = if policy == "static" { "rate = 0.01\nhold_time = \"0s\"\n" } else { "" };
     format!(
         "[listen]
 address = \"{tls}\"
-{clear}cores = [{core}]
+{clear}cores = {cores:?}
 [tls]
 certificate = \"{chain}\"
 key = \"{key}\"

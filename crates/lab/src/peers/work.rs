@@ -18,6 +18,8 @@ pub enum Work {
     KeepAliveClear,
     /// One GET of a file of 1 KiB on a TLS 1.3 connection that stays open.
     StaticTls,
+    /// One message of 64 bytes and its echo in a WebSocket over TLS 1.3 that stays open.
+    WebSocket,
     /// Connect, send a ClientHello, be refused.
     Refused,
 }
