@@ -70,7 +70,16 @@ fn package(folder: &Path) -> Option<PathBuf> {
     }
     let built = folder.join("tidegate.deb");
     let output = Command::new("cargo-deb")
-        .args(["deb", "--no-build", "--no-strip", "--profile", "dev", "--offline", "--output"])
+        .args([
+            "deb",
+            "--no-build",
+            "--no-strip",
+            "--fast",
+            "--profile",
+            "dev",
+            "--offline",
+            "--output",
+        ])
         .arg(&built)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
@@ -90,8 +99,10 @@ fn the_package_has_the_service_and_its_program_runs() {
         assert!(root.join(file).is_file(), "the package has no {file}");
     }
     let units = ["lib/systemd/system", "usr/lib/systemd/system"].map(|path| root.join(path));
-    let unit = |folder: &PathBuf| folder.join("tidegate.service").is_file();
-    assert!(units.iter().any(unit), "the package has no unit");
+    for unit in ["tidegate.service", "tidegate.socket", "tidegate-agent.service"] {
+        let there = units.iter().any(|folder| folder.join(unit).is_file());
+        assert!(there, "the package has no {unit}");
+    }
     let conffiles = std::fs::read_to_string(root.join("DEBIAN/conffiles")).unwrap();
     assert_eq!(conffiles.trim(), "/etc/tidegate/gate.toml");
     let program = root.join("usr/bin/tidegate");
