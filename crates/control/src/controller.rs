@@ -12,6 +12,7 @@ use crate::eac::Eac;
 use crate::handshake::Entry;
 use crate::moment::Moment;
 use crate::number::{rounded, sane};
+use crate::outlook::Outlook;
 use crate::policy::{Decision, PolicyKind};
 use crate::reading::Reading;
 use crate::resource::{ByResource, Resource};
@@ -254,6 +255,16 @@ impl Controller {
             }
             Policy::CoDel(codel) => codel.observe(reading),
         }
+    }
+
+    /// What it expects of the service behind the gate. Only [`PolicyKind::Tide`] plans; of the
+    /// other policies it has the count alone.
+    pub fn outlook(&self) -> Outlook {
+        let planned = match &self.policy {
+            Policy::Tide(tide) => tide.outlook(),
+            _ => Outlook::default(),
+        };
+        Outlook { offered: self.counts.offered, ..planned }
     }
 
     /// What the service carries as it is used at present. Allocates.

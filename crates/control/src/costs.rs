@@ -188,10 +188,12 @@ impl CostModel {
         for (name, request, visible) in upstreams {
             let cpu_s = reading.usage_of(name).and_then(|upstream| upstream.used_cpu_s);
             *visible = cpu_s.is_some();
+            // In a fleet, the work of all gates is evidence: together they learn sooner.
+            let (work, served) = (reading.part.work, served as f64 / reading.part.work);
             if let Some(used) = cpu_s
-                && served >= FEWEST_REQUESTS
+                && served >= FEWEST_REQUESTS as f64
             {
-                request.add_measured(sane(used), served as f64);
+                request.add_measured(sane(used) / work, served);
             }
         }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::number::{sane, times};
+use crate::part::Part;
 use crate::prices::KindWork;
 use crate::resource::{ByResource, ResourceName};
 use crate::think_time_census::AGES;
@@ -66,6 +67,9 @@ pub struct Reading {
     pub upstream_given_up: u64,
     /// Sum over those of the natural logarithm of their waiting time in nanoseconds.
     pub given_up_time_ln: f64,
+    /// The part of the service that [`usage`](Self::usage) shows; the whole where the gate is
+    /// alone. See [`part_of_fleet`](Self::part_of_fleet).
+    pub part: Part,
 }
 
 impl Reading {

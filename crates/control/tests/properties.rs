@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use tidegate_control::{
-    ByResource, ClassWork, Controller, Decision, Entry, FullHandshake, KindWork, Moment,
+    ByResource, ClassWork, Controller, Decision, Entry, FullHandshake, KindWork, Moment, Part,
     PolicyKind, Reading, ResourceName, Settings, Status, Usage,
 };
 
@@ -98,6 +98,7 @@ prop_compose! {
             in_flight_requests, held, sessions_active, thinking, requests_by_age, sessions_started,
             static_requests, upstream_responses, upstream_time_s, upstream_time_ln, upstream_given_up,
             given_up_time_ln,
+            part: Part::WHOLE,
         }
     }
 }

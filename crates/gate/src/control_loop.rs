@@ -10,7 +10,7 @@ use crate::telemetry::labels::{Bucket, Class, Tier};
 use crate::telemetry::operator_log::OperatorLog;
 use crate::telemetry::usage::UsageMeter;
 use std::sync::Arc;
-use tidegate_control::{ClassWork, FullHandshake, KindWork, Reading};
+use tidegate_control::{ClassWork, FullHandshake, KindWork, Part, Reading};
 use tokio::time::MissedTickBehavior;
 
 /// The control loop of a gate.
@@ -98,6 +98,7 @@ fn counted(totals: &Totals, before: &Totals) -> Reading {
         upstream_time_ln: since(|totals| totals.upstream_ln_micros) as f64 * 1e-6,
         upstream_given_up: since(|totals| totals.given_up),
         given_up_time_ln: since(|totals| totals.given_up_ln_micros) as f64 * 1e-6,
+        part: Part::WHOLE,
         ..Reading::default()
     }
 }

@@ -18,6 +18,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::number::sane;
+use crate::part::Part;
 use crate::reading::Reading;
 use crate::resource::ResourceName;
 use crate::tide::relay::Queue;
@@ -44,6 +45,9 @@ pub(crate) struct LatencyLimit {
     queued: f64,
     /// Time since processors in sight were busy.
     spare_for_s: f64,
+    /// The part of the upstream that is this gate's. Capacities are of the whole.
+    #[serde(skip)]
+    part: Part,
 }
 
 /// Recent responses, exponentially faded: number, sums of their times and of the
@@ -141,6 +145,7 @@ impl LatencyLimit {
             visible: false,
             queued: 0.0,
             spare_for_s: 0.0,
+            part: Part::WHOLE,
         }
     }
 
@@ -149,6 +154,7 @@ impl LatencyLimit {
             .usage_of(ResourceName::Upstream)
             .is_some_and(|upstream| upstream.used_cpu_s.is_some());
         let busy = self.spare_for_s <= tuning.latency_memory_s;
+        self.part = reading.part;
         self.measure(reading, interval_s, tuning);
         if std::mem::replace(&mut self.visible, visible) && !visible {
             self.lost_from_view(busy, tuning);
@@ -163,9 +169,10 @@ impl LatencyLimit {
         self.congested = now
             .zip(calm)
             .is_some_and(|(now, calm)| now.typical_s > calm.typical_s * tuning.slowdown + slack_s);
-        let per_s = self.recent.per_s();
-        let allowed =
-            calm.map_or(f64::INFINITY, |calm| per_s * (calm.mean_s * tuning.slowdown + slack_s));
+        let per_s = self.whole_per_s();
+        let allowed = calm.map_or(f64::INFINITY, |calm| {
+            self.recent.per_s() * (calm.mean_s * tuning.slowdown + slack_s)
+        });
         let in_flight = f64::from(reading.in_flight_requests);
         self.queued = (in_flight - allowed.max(1.0)).max(0.0);
         if self.congested {
@@ -188,14 +195,20 @@ impl LatencyLimit {
                 let guess = self.capacity.unwrap_or(tuning.first_try_per_s);
                 self.capacity = (!visible).then_some(guess);
             }
-            self.probe(reading.upstream_responses as f64 / interval_s, interval_s, tuning);
+            let now_per_s = reading.upstream_responses as f64 / interval_s / self.part.work;
+            self.probe(now_per_s, interval_s, tuning);
         }
+    }
+
+    /// Responses per second to all gates.
+    fn whole_per_s(&self) -> f64 {
+        self.recent.per_s() / self.part.work
     }
 
     /// The upstream's processors are no longer in view. If processors were busy, the sessions that
     /// fill them are there already, and what they make of it is the capacity.
     fn lost_from_view(&mut self, busy: bool, tuning: &Tuning) {
-        let per_s = self.recent.per_s();
+        let per_s = self.whole_per_s();
         if self.capacity.is_none() {
             self.capacity = Some(per_s.max(tuning.first_try_per_s));
             (self.met, self.calm_for_s) = (busy && per_s > tuning.first_try_per_s, 0.0);
@@ -206,7 +219,13 @@ impl LatencyLimit {
     /// sessions; infinite where no limit is known.
     pub(crate) fn new_per_s(&self, active_per_s: f64, interval_s: f64, tuning: &Tuning) -> f64 {
         let Some(capacity) = self.capacity else { return f64::INFINITY };
+        let capacity = capacity * self.part.share;
         (capacity * tuning.capacity_share - active_per_s - self.queued / interval_s).max(0.0)
+    }
+
+    /// Requests per second that are planned for, of all gates; `None`: no limit is known.
+    pub(crate) fn planned_per_s(&self, tuning: &Tuning) -> Option<f64> {
+        Some(self.capacity? * tuning.capacity_share)
     }
 
     /// Whether a queue stands; `None` while too little is known.
@@ -231,7 +250,7 @@ impl LatencyLimit {
         format!(
             "the upstream answers {:.0} requests/s in typically {:.1} ms (calm: {:.1} ms){}; its \
              capacity estimate is {capacity:.0}/s",
-            self.recent.per_s(),
+            self.whole_per_s(),
             now.typical_s * 1e3,
             calm.typical_s * 1e3,
             if self.congested { ", which is a standing queue" } else { "" },
@@ -256,14 +275,16 @@ impl LatencyLimit {
         if self.recent.span_s >= tuning.calm_span * self.recent.memory_s {
             half.response = calmer(half.response, self.response);
         }
-        half.per_s = half.per_s.max(self.recent.per_s());
+        let per_s = self.recent.per_s() / self.part.work;
+        half.per_s = half.per_s.max(per_s);
     }
 
     /// `now_per_s`: responses of the last tick. The faded rate lags behind it while
     /// admission grows from tick to tick.
     fn probe(&mut self, now_per_s: f64, interval_s: f64, tuning: &Tuning) {
+        let recent_per_s = self.whole_per_s();
         let Some(capacity) = &mut self.capacity else { return };
-        if now_per_s.max(self.recent.per_s()) < tuning.used_share * *capacity {
+        if now_per_s.max(recent_per_s) < tuning.used_share * *capacity {
             return;
         }
         let growth = if self.met {

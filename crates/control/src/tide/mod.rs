@@ -31,6 +31,7 @@ use crate::bucket::Bucket;
 use crate::costs::{Costs, Priors};
 use crate::moment::Moment;
 use crate::number::{rounded, sane};
+use crate::outlook::Outlook;
 use crate::reading::Reading;
 use crate::resource::{ByResource, ResourceName};
 use backlog_limit::{Backlog, BacklogLimit, Work};
@@ -55,6 +56,7 @@ pub(crate) struct Tide {
     refused_per_s: f64,
     shares: ByResource<Share>,
     plan: Plan,
+    outlook: Outlook,
     last_denial: Option<Denial>,
 }
 
@@ -114,6 +116,7 @@ impl Tide {
             refused_per_s: 0.0,
             shares: ByResource::default(),
             plan,
+            outlook: Outlook::default(),
             last_denial: None,
         }
     }
@@ -201,6 +204,7 @@ impl Tide {
             .map(|supply| (Plan::new(&supply, reading, demand(&supply)), supply));
         let tightest = plans.min_by(|a, b| a.0.per_second.total_cmp(&b.0.per_second));
         let (mut plan, supply) = tightest.expect("the gate is always in view");
+        self.expect(reading, costs, requests_per_s);
         let passed_per_s = requests_per_s * costs.upstream_share;
         let by_latency = self.latency_limit.new_per_s(passed_per_s, interval_s, &tuning);
         let calm_requests = self.latency_limit.calm_in_flight();
@@ -220,6 +224,39 @@ impl Tide {
         self.plan = Plan { per_second: sane(plan.per_second), ..plan };
         let burst = (self.plan.per_second * interval_s).max(1.0);
         self.bucket.set(now, self.plan.per_second, burst);
+    }
+
+    /// What this plan expects of the service behind the gate, as shares of the whole.
+    fn expect(&mut self, reading: &Reading, costs: &Costs, requests_per_s: f64) {
+        let returning = self.returns.value();
+        let of_cpu = supplies(reading, costs)
+            .filter(|supply| supply.name != ResourceName::Gate)
+            .map(|supply| {
+                let later = supply.request + returning * supply.returning;
+                let cpus = supply.usage.capacity_cpus / reading.part.share;
+                (later / cpus, (supply.handshake + supply.request) / cpus)
+            });
+        let planned_per_s = self.latency_limit.planned_per_s(&self.tuning);
+        let by_latency = planned_per_s.map(|planned_per_s| {
+            let request = costs.upstream_share / planned_per_s;
+            (request, request)
+        });
+        let (request, session) =
+            of_cpu.chain(by_latency).fold((0.0, 0.0), |most: (f64, f64), it| {
+                (most.0.max(sane(it.0)), most.1.max(sane(it.1)))
+            });
+        self.outlook = Outlook {
+            committed: sane(requests_per_s * request),
+            session,
+            request,
+            offered: 0,
+            queue: self.latency_limit.queue().map(|queue| queue.stands),
+        };
+    }
+
+    /// What the last plan expects of the service behind the gate.
+    pub(crate) fn outlook(&self) -> Outlook {
+        self.outlook
     }
 
     /// Corrects the share of a resource that is planned for by its utilization, while it

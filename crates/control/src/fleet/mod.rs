@@ -1,0 +1,70 @@
+//! The budget of several gates before one service: it is divided among them by their demand.
+//!
+//! Each gate has a [`Member`]. It reports a [`Demand`] five times a second, takes [`Table`]s
+//! and gives, at each tick, the [`Part`](crate::Part) of the service that the gate may use:
+//!
+//! ```
+//! use std::time::Duration;
+//! use tidegate_control::fleet::{Divider, INTERVAL, LEASE, Member};
+//! use tidegate_control::{Controller, Reading, Settings};
+//!
+//! let now = Duration::from_secs(10);
+//! let mut controller = Controller::new(Settings::default());
+//! let mut member = Member::new("gate-1".to_owned(), 1);
+//! // Whoever holds the lease: its revision, the time until which it is valid, and the last
+//! // table that was seen of the holder before.
+//! let mut divider = Divider::new(7, now + LEASE, None, now);
+//!
+//! // At each tick of the control loop:
+//! let reading = Reading { elapsed: Duration::from_millis(100), ..Reading::default() };
+//! let part = member.part(now, &reading, &controller.outlook());
+//! controller.observe(now, &reading.part_of_fleet(part));
+//! // Each INTERVAL, to the holder of the lease:
+//! let demand = member.demand(now, &controller.outlook());
+//! divider.report(now, &demand)?;
+//! // Each INTERVAL, at the holder of the lease, to all gates:
+//! let now = now + 8 * INTERVAL;
+//! divider.report(now, &member.demand(now, &controller.outlook()))?;
+//! divider.renew(now + LEASE);
+//! let table = divider.table(now).expect("the lease is valid, and the holder before is silent");
+//! // At each gate, when a table arrives:
+//! member.take(&table)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! No clock is compared with another. A table repeats for each gate the number of the last
+//! report that it counts; the gate knows when it sent that, and the table is valid for
+//! [`SAFE_AFTER`] from then. The divider counts a gate for [`LOST_AFTER`] from the arrival of a
+//! report, which is later. So a share is given to others only after the gate that had it has
+//! fallen to its safe share, whatever the network does with messages.
+
+mod demand;
+mod divide;
+mod divider;
+mod member;
+mod table;
+
+use std::time::Duration;
+
+pub use demand::{Demand, Malformed};
+pub use divide::divide;
+pub use divider::{Divider, Refused};
+pub use member::{Member, Standing};
+pub use table::{GateShare, Stale, Table};
+
+/// Time between two reports of a gate, and between two tables.
+pub const INTERVAL: Duration = Duration::from_millis(200);
+/// Age of the report behind the newest table from which a gate's share decays.
+pub const DECAYS_AFTER: Duration = Duration::from_millis(800);
+/// The same at which the share has become the safe one.
+pub const SAFE_AFTER: Duration = Duration::from_millis(1400);
+/// Time without a report after which a gate counts as lost and its share is given to others.
+pub const LOST_AFTER: Duration = Duration::from_millis(1500);
+/// How long a renewal of the lease is valid at most, counted from the moment before it was sent:
+/// less than [`LOST_AFTER`], so that a holder that is cut off stops before it gives the shares of
+/// the others away.
+pub const LEASE: Duration = Duration::from_millis(1400);
+/// Part of the whole that gates which are cut off have together, 0 to 1.
+pub const SAFE: f64 = 0.1;
+/// Most gates in a fleet.
+pub const MOST_GATES: usize = 4096;
