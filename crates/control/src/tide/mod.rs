@@ -18,6 +18,7 @@ mod backlog_limit;
 mod demand_forecast;
 mod latency_limit;
 mod plan;
+mod recent_responses;
 mod relay;
 mod tuning;
 
