@@ -1,24 +1,13 @@
 //! The secret that the gate and its agents share.
 
 use std::fmt;
-use std::fs::OpenOptions;
-use std::io::Read as _;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use aws_lc_rs::hmac;
 use tidegate_config::Problem;
-use zeroize::Zeroizing;
 
 /// Length of a signature, in bytes.
 pub(crate) const SIGNATURE: usize = 32;
-
-/// Shortest and longest secret, in bytes: 256 bits, as many as the signature has, also where
-/// the file has them in hexadecimal digits or Base64.
-const LENGTHS: (usize, usize) = (32, 4096);
-
-/// `O_NONBLOCK`: a pipe in the file's place must not block.
-const NONBLOCK: i32 = 0o4000;
 
 /// A shared secret.
 #[derive(Clone)]
@@ -44,14 +33,7 @@ impl Secret {
     /// # Errors
     /// It is too short or too long, with a remedy.
     pub fn new(bytes: &[u8]) -> Result<Self, Problem> {
-        let (least, most) = LENGTHS;
-        if bytes.len() < least {
-            let rule = format!("has a secret of {} bytes, and {least} are needed", bytes.len());
-            return Err(Problem::new(rule, MAKE));
-        }
-        if bytes.len() > most {
-            return Err(Problem::new(format!("is longer than {most} bytes"), MAKE));
-        }
+        tidegate_config::check_secret(bytes)?;
         Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, bytes)))
     }
 
@@ -60,25 +42,7 @@ impl Secret {
     /// # Errors
     /// It cannot be read, others may read it, or its length is wrong; with a remedy.
     pub fn read(path: &Path) -> Result<Self, Problem> {
-        let unreadable = |error: std::io::Error| {
-            let remedy = format!("make {} and let this user read it: {MAKE}", path.display());
-            Problem::new(format!("cannot be read ({error})"), remedy)
-        };
-        let opened = OpenOptions::new().read(true).custom_flags(NONBLOCK).open(path);
-        let file = opened.map_err(unreadable)?;
-        let meta = file.metadata().map_err(unreadable)?;
-        if !meta.is_file() {
-            return Err(Problem::new("is not a file", format!("name a file: {MAKE}")));
-        }
-        let mode = meta.mode() & 0o7777;
-        // Read by the group: how systemd hands over credentials.
-        if mode & 0o037 != 0 {
-            let rule = format!("can be used by others (mode {mode:04o})");
-            return Err(Problem::new(rule, format!("chmod 600 {}", path.display())));
-        }
-        let mut bytes = Zeroizing::new(Vec::with_capacity(LENGTHS.1 + 3));
-        file.take(LENGTHS.1 as u64 + 2).read_to_end(&mut bytes).map_err(unreadable)?;
-        Self::new(bytes.trim_ascii_end())
+        Self::new(&tidegate_config::read_secret(path)?)
     }
 
     /// Signs what comes before the last bytes of a datagram, and writes the signature there.
@@ -99,9 +63,6 @@ impl Secret {
         hmac::verify(&self.0, text, signature).is_ok()
     }
 }
-
-/// How a secret is made.
-const MAKE: &str = "(umask 077; openssl rand -base64 32 > FILE) makes one";
 
 #[cfg(test)]
 mod tests {

@@ -21,6 +21,7 @@ mod reader;
 mod reference;
 mod rule;
 mod rules;
+mod secret;
 mod suggest;
 mod tree;
 mod units;
@@ -41,6 +42,7 @@ pub use rules::{
     Address, Boolean, Bytes, Choice, FilePath, List, Number, OneOrMore, OrOff, OrTable, Other,
     Pair, PlainOrTable, Subtable, Text, Time, Whole, Word, Words,
 };
+pub use secret::{check_secret, read_private, read_secret};
 pub use suggest::did_you_mean;
 pub use tree::{Section, Value};
 pub use units::{parse_duration, parse_size, show_duration, show_size};

@@ -1,0 +1,250 @@
+//! Who acts for all: a key of a bucket, written by compare-and-set.
+//!
+//! The holder writes the key again and again. Another takes it once it has seen the same revision
+//! for [`LEASE`] by its own clock; the holder stops [`MARGIN`] earlier, counted from before its last
+//! write. So no two act at once, whatever the clocks of the machines say, and however long a message
+//! takes. The revision with which a tenure began is its epoch, a fencing token: it grows from holder
+//! to holder, and who receives orders refuses those of a lower epoch.
+
+use crate::bucket::Entry;
+use crate::{Refused, Sealer, Secret};
+use serde::{Deserialize, Serialize};
+use std::time::{Duration, Instant};
+
+/// How long the key may stay the same before another takes it.
+pub const LEASE: Duration = Duration::from_secs(2);
+/// How much earlier the holder stops.
+const MARGIN: Duration = Duration::from_millis(500);
+/// The key.
+pub(crate) const KEY: &str = "lease";
+
+/// A tenure of the lease.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tenure {
+    /// The name of the holder; empty once it has given the lease back.
+    pub holder: String,
+    /// Which start of the holder, in hexadecimal digits.
+    pub incarnation: String,
+    /// Grows from tenure to tenure; 0 while the first write of a tenure is under way.
+    pub epoch: u64,
+}
+
+/// What one candidate knows of the lease. Pure: the time is an argument; the key is read and written
+/// by the caller.
+#[derive(Debug)]
+pub struct Lease {
+    name: String,
+    incarnation: String,
+    /// The key as it was last seen, and since when it has been the same.
+    seen: Option<(u64, Instant)>,
+    tenure: Option<Tenure>,
+    /// Own tenure: its epoch, and when the last write began.
+    held: Option<(u64, Instant)>,
+    highest: u64,
+}
+
+/// What to write, if the key still has this revision.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Write {
+    /// The revision.
+    pub revision: u64,
+    /// The tenure.
+    pub tenure: Tenure,
+}
+
+impl Lease {
+    /// A candidate that knows nothing yet.
+    pub fn new(name: &str, sealer: &Sealer) -> Self {
+        let digits = sealer.incarnation().into_iter().map(|byte| format!("{byte:02x}"));
+        let (name, incarnation) = (name.to_owned(), digits.collect());
+        Self { name, incarnation, seen: None, tenure: None, held: None, highest: 0 }
+    }
+
+    /// The tenure that was last seen, own or another's; `None` if there is none.
+    pub fn tenure(&self) -> Option<&Tenure> {
+        self.tenure.as_ref()
+    }
+
+    /// The epoch of the own tenure, while it lasts.
+    pub fn held(&self, now: Instant) -> Option<u64> {
+        let (epoch, written) = self.held?;
+        (now.saturating_duration_since(written) < LEASE - MARGIN).then_some(epoch)
+    }
+
+    /// An order of this epoch was seen: the epoch of a later tenure is greater, also if the bucket
+    /// was lost and its revisions begin again.
+    pub fn note_epoch(&mut self, epoch: u64) {
+        self.highest = self.highest.max(epoch);
+    }
+
+    /// What to write, now that the key was read. A value that does not open is nobody's.
+    pub fn read(&mut self, entry: Option<(u64, Option<Tenure>)>, now: Instant) -> Option<Write> {
+        let (revision, tenure) = entry.unwrap_or((0, None));
+        if self.seen.is_none_or(|(seen, _)| seen != revision) {
+            self.seen = Some((revision, now));
+        }
+        let since = self.seen.map_or(now, |(_, since)| since);
+        if let Some(tenure) = &tenure {
+            self.note_epoch(tenure.epoch);
+        }
+        self.tenure = tenure.filter(|tenure| !tenure.holder.is_empty());
+        let own = self.tenure.as_ref().is_some_and(|tenure| {
+            (&tenure.holder, &tenure.incarnation) == (&self.name, &self.incarnation)
+        });
+        let free = self.tenure.is_none() || now.saturating_duration_since(since) >= LEASE;
+        if !own {
+            self.held = None;
+        }
+        (own || free).then(|| {
+            let epoch = match &self.tenure {
+                Some(tenure) if own => tenure.epoch,
+                _ => (self.highest + 1).max(revision + 1),
+            };
+            Write { revision, tenure: self.of(epoch) }
+        })
+    }
+
+    /// The key was written, which began at `began`, and has this revision now; `None` if another
+    /// was faster.
+    pub fn wrote(&mut self, write: &Write, revision: Option<u64>, began: Instant) {
+        match revision {
+            Some(revision) => {
+                self.seen = Some((revision, began));
+                self.held = Some((write.tenure.epoch, began));
+                self.highest = self.highest.max(write.tenure.epoch);
+                self.tenure = Some(write.tenure.clone());
+            }
+            None => self.held = None,
+        }
+    }
+
+    /// What to write to give the lease back, which ends the tenure; `None` if it is not held.
+    pub fn give_back(&mut self) -> Option<Write> {
+        let (epoch, _) = self.held.take()?;
+        let (revision, _) = self.seen?;
+        let tenure = Tenure { holder: String::new(), ..self.of(epoch) };
+        Some(Write { revision, tenure })
+    }
+
+    fn of(&self, epoch: u64) -> Tenure {
+        Tenure { holder: self.name.clone(), incarnation: self.incarnation.clone(), epoch }
+    }
+
+    /// Reads the key's entry; a value that does not open is reported and is nobody's.
+    pub fn open(
+        secret: &Secret,
+        entry: &Entry,
+        mut refused: impl FnMut(Refused),
+    ) -> (u64, Option<Tenure>) {
+        let opened = secret.open::<Tenure>(KEY, &entry.value);
+        let tenure = opened.map_err(&mut refused).ok().map(|opened| opened.content);
+        (entry.revision, tenure)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lease(name: &str) -> Lease {
+        let secret = Secret::new(&[7; 32], "shop").unwrap();
+        Lease::new(name, &Sealer::new(&secret, name, crate::unix_now()).unwrap())
+    }
+
+    /// The key as NATS has it.
+    #[derive(Default)]
+    struct Key {
+        revision: u64,
+        tenure: Option<Tenure>,
+    }
+
+    impl Key {
+        /// Reads and writes it, as a gate does; the write takes `late`.
+        fn step(&mut self, lease: &mut Lease, now: Instant) {
+            let entry = (self.revision > 0).then(|| (self.revision, self.tenure.clone()));
+            if let Some(write) = lease.read(entry, now) {
+                self.write(lease, &write, now);
+            }
+        }
+
+        fn write(&mut self, lease: &mut Lease, write: &Write, began: Instant) {
+            let written = write.revision == self.revision;
+            if written {
+                self.revision += 1;
+                self.tenure = Some(write.tenure.clone());
+            }
+            lease.wrote(write, written.then_some(self.revision), began);
+        }
+    }
+
+    const STEP: Duration = Duration::from_millis(500);
+
+    #[test]
+    fn one_holds_it_and_another_takes_it_two_seconds_after_the_last_write() {
+        let (mut key, start) = (Key::default(), Instant::now());
+        let (mut first, mut second) = (lease("first"), lease("second"));
+        for step in 0..10 {
+            key.step(&mut first, start + STEP * step);
+            key.step(&mut second, start + STEP * step);
+            assert_eq!(first.held(start + STEP * step), Some(1));
+            assert_eq!(second.held(start + STEP * step), None);
+        }
+        // The first is dead after its write at 4.5 s, which the second saw at 4.5 s.
+        let taken = (10..20).find(|step| {
+            let now = start + STEP * *step;
+            key.step(&mut second, now);
+            assert!(first.held(now).is_none() || second.held(now).is_none());
+            second.held(now).is_some()
+        });
+        assert_eq!(taken, Some(13), "2 s after 4.5 s");
+        let epoch = second.held(start + STEP * 13).unwrap();
+        assert!(epoch > 1, "{epoch}");
+        // It comes back and finds it taken.
+        key.step(&mut first, start + STEP * 14);
+        assert_eq!((first.held(start + STEP * 14), first.tenure()), (None, second.tenure()));
+    }
+
+    #[test]
+    fn of_two_that_take_it_at_once_one_has_it() {
+        let (mut key, start) = (Key::default(), Instant::now());
+        let (mut first, mut second) = (lease("first"), lease("second"));
+        let writes = [first.read(None, start).unwrap(), second.read(None, start).unwrap()];
+        key.write(&mut second, &writes[1], start);
+        key.write(&mut first, &writes[0], start);
+        assert_eq!((first.held(start), second.held(start)), (None, Some(1)));
+    }
+
+    #[test]
+    fn a_holder_whose_writes_hang_stops_before_another_may_begin() {
+        let (mut key, start) = (Key::default(), Instant::now());
+        let (mut first, mut second) = (lease("first"), lease("second"));
+        key.step(&mut first, start);
+        key.step(&mut second, start);
+        assert!(first.held(start + LEASE - MARGIN).is_none());
+        key.step(&mut second, start + LEASE - Duration::from_millis(1));
+        assert!(second.held(start + LEASE).is_none());
+    }
+
+    #[test]
+    fn epochs_grow_though_the_bucket_is_lost() {
+        let (mut first, start) = (lease("first"), Instant::now());
+        first.note_epoch(70);
+        let mut key = Key::default();
+        key.step(&mut first, start);
+        assert_eq!(first.held(start), Some(71));
+    }
+
+    #[test]
+    fn a_value_that_nobody_sealed_is_nobodys_and_one_given_back_is_free() {
+        let (mut first, start) = (lease("first"), Instant::now());
+        assert_eq!(first.read(Some((9, None)), start).unwrap().revision, 9);
+        let (mut key, mut second) = (Key::default(), lease("second"));
+        key.step(&mut first, start);
+        let given_back = first.give_back().unwrap();
+        key = Key { revision: given_back.revision + 1, tenure: Some(given_back.tenure) };
+        assert!(first.held(start).is_none());
+        key.step(&mut second, start);
+        assert_eq!(second.held(start), Some(3));
+    }
+}
