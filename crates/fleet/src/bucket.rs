@@ -1,6 +1,8 @@
-//! A key-value bucket of JetStream, made where it is not there.
+//! A key-value bucket of JetStream, made by the first write.
 
 use crate::connection::{Connection, DEADLINE, Error};
+use async_nats::jetstream::ErrorCode;
+use async_nats::jetstream::context::{GetStreamError, GetStreamErrorKind, KeyValueError};
 use async_nats::jetstream::kv::{Config, Operation, Store, UpdateErrorKind};
 use bytes::Bytes;
 use tokio::sync::Mutex;
@@ -32,13 +34,13 @@ impl Bucket {
         Self { connection, name, replicas, store: Mutex::default() }
     }
 
-    /// The value of a key; `None` if it was never written.
+    /// The value of a key; `None` if it was never written, or there is no bucket.
     ///
     /// # Errors
     /// NATS does not answer within [`DEADLINE`] for each step.
     pub async fn get(&self, key: &str) -> Result<Option<Entry>, Error> {
         let read = async {
-            let store = self.store().await?;
+            let Some(store) = self.store(false).await? else { return Ok(None) };
             match store.entry(key).await {
                 Ok(entry) => Ok(entry.map(|entry| Entry {
                     value: if entry.operation == Operation::Put {
@@ -66,7 +68,7 @@ impl Bucket {
         revision: u64,
     ) -> Result<Option<u64>, Error> {
         let write = async {
-            let store = self.store().await?;
+            let Some(store) = self.store(true).await? else { return Ok(None) };
             match store.update(key, value.into(), revision).await {
                 Ok(revision) => Ok(Some(revision)),
                 Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
@@ -90,22 +92,27 @@ impl Bucket {
         Error::Lost(format!("bucket {}: {why}", self.name))
     }
 
-    async fn store(&self) -> Result<Store, Error> {
+    /// The bucket; `None` if it is not there and is not to be made.
+    async fn store(&self, make: bool) -> Result<Option<Store>, Error> {
         if !self.connection.connected() {
             return Err(Error::Lost("not connected".into()));
         }
         let mut kept = self.store.lock().await;
         if let Some(store) = &*kept {
-            return Ok(store.clone());
+            return Ok(Some(store.clone()));
         }
+        let lost = |why: String| Error::Lost(format!("bucket {}: {why}", self.name));
         let context = self.connection.jetstream();
-        let found = match context.get_key_value(&self.name).await {
-            Ok(store) => Ok(store),
-            Err(_) => context.create_key_value(self.config()).await,
+        let store = match context.get_key_value(&self.name).await {
+            Ok(store) => store,
+            Err(error) if !is_missing(&error) => return Err(lost(causes(&error))),
+            Err(_) if !make => return Ok(None),
+            Err(_) => {
+                let made = context.create_key_value(self.config()).await;
+                made.map_err(|error| lost(causes(&error)))?
+            }
         };
-        let store = found
-            .map_err(|error| Error::Lost(format!("bucket {}: {}", self.name, causes(&error))))?;
-        Ok(kept.insert(store).clone())
+        Ok(Some(kept.insert(store).clone()))
     }
 
     fn config(&self) -> Config {
@@ -117,6 +124,17 @@ impl Bucket {
             num_replicas: self.replicas,
             ..Config::default()
         }
+    }
+}
+
+/// Whether there is no such bucket.
+fn is_missing(error: &KeyValueError) -> bool {
+    let source = std::error::Error::source(error);
+    match source.and_then(|source| source.downcast_ref::<GetStreamError>()).map(|it| it.kind()) {
+        Some(GetStreamErrorKind::JetStream(error)) => {
+            error.error_code() == ErrorCode::STREAM_NOT_FOUND
+        }
+        _ => false,
     }
 }
 

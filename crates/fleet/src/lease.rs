@@ -6,17 +6,14 @@
 //! takes. The revision with which a tenure began is its epoch, a fencing token: it grows from holder
 //! to holder, and who receives orders refuses those of a lower epoch.
 
-use crate::bucket::Entry;
-use crate::{Refused, Sealer, Secret};
+use crate::Sealer;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
 /// How long the key may stay the same before another takes it.
 pub const LEASE: Duration = Duration::from_secs(2);
 /// How much earlier the holder stops.
-const MARGIN: Duration = Duration::from_millis(500);
-/// The key.
-pub(crate) const KEY: &str = "lease";
+const MARGIN: Duration = Duration::from_millis(600);
 
 /// A tenure of the lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,8 +65,14 @@ impl Lease {
 
     /// The epoch of the own tenure, while it lasts.
     pub fn held(&self, now: Instant) -> Option<u64> {
+        self.left(now).map(|(epoch, _)| epoch)
+    }
+
+    /// The epoch of the own tenure, and how long it lasts without a further write.
+    pub fn left(&self, now: Instant) -> Option<(u64, Duration)> {
         let (epoch, written) = self.held?;
-        (now.saturating_duration_since(written) < LEASE - MARGIN).then_some(epoch)
+        let left = (LEASE - MARGIN).saturating_sub(now.saturating_duration_since(written));
+        (!left.is_zero()).then_some((epoch, left))
     }
 
     /// An order of this epoch was seen: the epoch of a later tenure is greater, also if the bucket
@@ -99,7 +102,7 @@ impl Lease {
         (own || free).then(|| {
             let epoch = match &self.tenure {
                 Some(tenure) if own => tenure.epoch,
-                _ => (self.highest + 1).max(revision + 1),
+                _ => self.highest.max(revision).saturating_add(1),
             };
             Write { revision, tenure: self.of(epoch) }
         })
@@ -130,22 +133,12 @@ impl Lease {
     fn of(&self, epoch: u64) -> Tenure {
         Tenure { holder: self.name.clone(), incarnation: self.incarnation.clone(), epoch }
     }
-
-    /// Reads the key's entry; a value that does not open is reported and is nobody's.
-    pub fn open(
-        secret: &Secret,
-        entry: &Entry,
-        mut refused: impl FnMut(Refused),
-    ) -> (u64, Option<Tenure>) {
-        let opened = secret.open::<Tenure>(KEY, &entry.value);
-        let tenure = opened.map_err(&mut refused).ok().map(|opened| opened.content);
-        (entry.revision, tenure)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Secret;
 
     fn lease(name: &str) -> Lease {
         let secret = Secret::new(&[7; 32], "shop").unwrap();

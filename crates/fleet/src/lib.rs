@@ -19,5 +19,6 @@ pub use connection::{Connection, DEADLINE, Error, Message, Subscription};
 pub use lease::{LEASE, Lease, Tenure};
 pub use refused::{Refused, RefusedCounts};
 pub use seal::{
-    Incarnation, MOST_AGE, MOST_BYTES, MOST_NAME, Opened, Opener, Sealer, Secret, is_name, unix_now,
+    Incarnation, MOST_AGE, MOST_BYTES, MOST_NAME, Opened, Opener, Sealer, Secret, is_fleet,
+    is_name, unix_now,
 };

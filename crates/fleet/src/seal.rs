@@ -18,6 +18,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, SystemTime};
 use tidegate_config::Problem;
+use zeroize::Zeroizing;
 
 /// Largest message, in bytes; NATS allows 1 MiB by default.
 pub const MOST_BYTES: usize = 64 << 10;
@@ -121,7 +122,7 @@ impl Secret {
         let sent = sent.first_chunk::<8>().ok_or(Refused::Broken)?;
         let head = message.get(..message.len() - sealed.len()).ok_or(Refused::Broken)?;
         let key = self.key(sender, incarnation).map_err(|_| Refused::Forged)?;
-        let mut sealed = sealed.to_vec();
+        let mut sealed = Zeroizing::new(sealed.to_vec());
         let content = key.open_in_place(nonce(*sequence), associated(head, subject), &mut sealed);
         let content = content.map_err(|_| Refused::Forged)?;
         Ok(Opened {
@@ -139,6 +140,12 @@ impl Secret {
 pub fn is_name(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte);
     (1..=MOST_NAME).contains(&name.len()) && name.bytes().all(fits)
+}
+
+/// Whether this may name a fleet, and be part of subjects and of the name of a bucket: at most 32
+/// letters, digits, `-` and `_`.
+pub fn is_fleet(name: &str) -> bool {
+    is_name(name) && name.len() <= 32 && !name.contains(['.', ':'])
 }
 
 fn nonce(sequence: [u8; 8]) -> Nonce {
@@ -222,7 +229,20 @@ impl Sealer {
         content: &impl Serialize,
         now: Duration,
     ) -> Result<Vec<u8>, Refused> {
-        let mut content = serde_json::to_vec(content).map_err(|_| Refused::Broken)?;
+        self.seal_bytes(subject, serde_json::to_vec(content).map_err(|_| Refused::Broken)?, now)
+    }
+
+    /// Seals a content that may be no JSON.
+    ///
+    /// # Errors
+    /// [`Refused::TooLarge`]: it would have more than [`MOST_BYTES`].
+    #[doc(hidden)]
+    pub fn seal_bytes(
+        &self,
+        subject: &str,
+        mut content: Vec<u8>,
+        now: Duration,
+    ) -> Result<Vec<u8>, Refused> {
         let sequence = self.sequence.fetch_add(1, Relaxed).to_be_bytes();
         let mut message = self.head.clone();
         message.extend_from_slice(&sequence);

@@ -70,6 +70,14 @@ impl ControlLoop {
                 sessions_started: started - started_before,
                 ..counted(&totals, &before)
             };
+            let reading = match &shared.fleet {
+                Some(fleet) => {
+                    let outlook = shared.controller().outlook();
+                    let part = fleet.part(now, &reading, &outlook);
+                    reading.part_of_fleet(part)
+                }
+                None => reading,
+            };
             if !reading.elapsed.is_zero() {
                 shared.controller().observe(now, &reading);
             }

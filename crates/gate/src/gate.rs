@@ -1,9 +1,11 @@
 //! The gate as a whole: starts its threads, drains them, waits for them.
 
 use crate::admission::sessions::{Rules, Sessions};
+use crate::admission::tickets::Keyring;
 use crate::config::{Config, Mistakes};
 use crate::control_loop::ControlLoop;
 use crate::error::Error;
+use crate::fleet::{self, state::FleetState};
 use crate::generation::Generation;
 use crate::handover::Role;
 use crate::handover::door::Door;
@@ -95,7 +97,9 @@ impl Gate {
         inherited.close_the_rest()?;
         let sessions = Sessions::new(Rules::of(&config.admission));
         let tracing = trace(&config, &addresses, &inherited)?;
+        let fleet = FleetState::new(&config, addresses.tls[0].port())?.map(Arc::new);
         let mut shared = Shared::new(config, addresses, processors.clone());
+        shared.fleet = fleet;
         shared.tracing = tracing.as_ref().map(Tracing::handle);
         let shared = Arc::new(shared);
         shared.access_log.open(&shared.config().access_log).map_err(Error::AccessLog)?;
@@ -159,6 +163,7 @@ impl Gate {
             admin,
             door,
             service,
+            keyring: keys.keyring.clone(),
         };
         let (watch, until) = (supervisor.clone(), stopped.clone());
         let thread = spawn("control", move || {
@@ -411,6 +416,7 @@ struct Control {
     admin: Option<Admin>,
     door: Option<Arc<Door>>,
     service: Service,
+    keyring: Arc<Keyring>,
 }
 
 impl Control {
@@ -420,7 +426,7 @@ impl Control {
     /// # Errors
     /// The runtime could not be started.
     fn run(self, stopped: watch::Receiver<bool>, supervisor: &Supervisor) -> std::io::Result<()> {
-        let Self { control, generations, admin, door, service } = self;
+        let Self { control, generations, admin, door, service, keyring } = self;
         run_until(stopped, async {
             if let Some(admin) = admin {
                 let address = Some(admin.address());
@@ -435,6 +441,11 @@ impl Control {
                 let serve = async move { door.serve(service).await };
                 let serve = until_handed_over(handed_over, serve);
                 tokio::spawn(supervisor.clone().watch(Component::ControlLoop, serve));
+            }
+            if let Some(fleet) = control.shared.fleet.clone() {
+                let (shared, sessions) = (control.shared.clone(), control.sessions.clone());
+                let part = fleet::run(fleet, shared, sessions, keyring);
+                tokio::task::spawn_local(supervisor.clone().watch(Component::ControlLoop, part));
             }
             let watched = reachability::run(control.shared.clone(), generations);
             tokio::task::spawn_local(supervisor.clone().watch(Component::ControlLoop, watched));

@@ -11,7 +11,7 @@
 //!
 //! Imports point one way: [`Gate`], `control_loop` and `listen` are on top, then `http`,
 //! `upstream`, `static_tier`, `connection`, [`tls`], `admission`, the context of a core, `places`,
-//! `access_log`, [`telemetry`], `framing` and [`config`].
+//! [`fleet`], `access_log`, [`telemetry`], `framing` and [`config`].
 
 pub mod config;
 pub mod telemetry;
@@ -24,6 +24,7 @@ mod connection;
 mod context;
 mod control_loop;
 mod error;
+pub mod fleet;
 mod framing;
 mod gate;
 mod generation;

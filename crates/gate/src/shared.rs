@@ -3,6 +3,7 @@
 use crate::access_log::AccessLog;
 use crate::admission::turns::Turns;
 use crate::config::Config;
+use crate::fleet::state::FleetState;
 use crate::reload::ReloadCounts;
 use crate::telemetry::counters::{Count, Counters, Totals};
 use crate::telemetry::route_counts::RouteTable;
@@ -30,6 +31,8 @@ pub struct Shared {
     pub upstreams: Upstreams,
     /// Records what connections do, if the configuration says so.
     pub tracing: Option<tidegate_trace::Handle>,
+    /// The fleet that the gate is part of; none: it is alone.
+    pub fleet: Option<Arc<FleetState>>,
     /// What the requests of each route are and cost.
     pub routes: RouteTable,
     /// The access log.
@@ -91,6 +94,7 @@ impl Shared {
             addresses,
             upstream_note: Note::default(),
             tracing: None,
+            fleet: None,
             reloads: ReloadCounts::default(),
             started: Instant::now(),
             draining: AtomicBool::new(false),

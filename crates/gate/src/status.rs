@@ -105,6 +105,7 @@ pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>)
         cpu_seconds: cpu_clock::of_this_process().as_secs_f64(),
         work_cpu_seconds: totals.cpu_ns.named().map(|(work, ns)| (work, seconds(ns))).collect(),
         control: Some(shared.controller().status(now)),
+        fleet: shared.fleet.as_ref().map(|fleet| fleet.status()),
     }
 }
 

@@ -28,6 +28,8 @@ pub struct TicketKeys {
     /// The keys.
     pub keyring: Arc<Keyring>,
     file: Option<(PathBuf, Mutex<KeyFile>)>,
+    /// A fleet has the keys: the file only keeps them.
+    of_fleet: bool,
     source: String,
 }
 
@@ -56,13 +58,14 @@ impl TicketKeys {
                 (keyring, Some((path.clone(), Mutex::new(file))))
             }
         };
-        Ok(Self { keyring: Arc::new(keyring), file, source: config.source.clone() })
+        let of_fleet = config.files.fleet.is_some();
+        Ok(Self { keyring: Arc::new(keyring), file, of_fleet, source: config.source.clone() })
     }
 
     /// Reads the file again, and makes it if it is not there. After a mistake, which is
     /// logged, the keys stay as they were.
     pub fn reopen(&self) {
-        if let Some((path, file)) = &self.file {
+        if let Some((path, file)) = self.file.as_ref().filter(|_| !self.of_fleet) {
             let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
             if let Err(problem) = file.reopen(&self.keyring, unix_now()) {
                 tracing::error!("{}", mistake_of_file(&self.source, KEY, path, problem));
@@ -76,11 +79,15 @@ impl TicketKeys {
     /// What is wrong; the keys stay as they were.
     fn tick(&self, now: u64) -> Result<(), String> {
         let Some((path, file)) = &self.file else {
+            if self.of_fleet {
+                return Ok(());
+            }
             let rotated = self.keyring.rotate(now);
             return rotated.map(|_| ()).map_err(|_| "the system has no random numbers".into());
         };
         let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-        let result = file.tick(&self.keyring, now);
+        let result =
+            if self.of_fleet { file.keep(&self.keyring) } else { file.tick(&self.keyring, now) };
         result.map_err(|problem| mistake_of_file(&self.source, KEY, path, problem).to_string())
     }
 }

@@ -28,7 +28,7 @@ pub use cores::Cores;
 pub use files::Files;
 pub use idle::IdleTimes;
 pub use kernel::{Kernel, Live};
-pub use machine::Machine;
+pub use machine::{Machine, host_name};
 pub use provenance::Provenance;
 pub use scheduling::ThreadTimes;
 pub use service_use::{ServiceUse, waiting_to_be_accepted};

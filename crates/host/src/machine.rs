@@ -22,6 +22,13 @@ pub struct Machine {
     pub system: String,
 }
 
+/// The name of this host; `localhost` if it has none.
+pub fn host_name() -> String {
+    let name = Files::new("/").read("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = name.trim();
+    if name.is_empty() { "localhost".into() } else { name.to_owned() }
+}
+
 impl Machine {
     /// Reads the description of this machine.
     pub fn read() -> Self {

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use serde_json::{Value, json};
+use tidegate_lab::services::Nats;
 use tidegate_sitekit::database::{Database, Location};
 
 use crate::common::{Over, PATIENCE, Running, Text, curl, tidegate, wait_until};
-use crate::nats::Nats;
 use crate::postgres;
 
 /// Businesses that order at the same time.

@@ -26,9 +26,6 @@ mod tca;
 mod terminal;
 mod tracing;
 
-#[allow(dead_code, reason = "the tests of queues use another part")]
-#[path = "../../../../sites/kit/tests/common/nats.rs"]
-mod nats;
 #[allow(dead_code, reason = "the sites' tests use another part")]
 #[path = "../../../../sites/kit/tests/common/postgres.rs"]
 mod postgres;

@@ -4,17 +4,14 @@
 //! Writers take turns by a lock on the file that they replace. A new key is written some
 //! seconds before it seals its first ticket: by then every gate has it.
 
+use crate::admission::rotation::renewed;
 use crate::admission::tickets::Keyring;
 use crate::config::file_stamp::FileStamp;
 use crate::config::ticket_keys::{damaged, read, unwritable, write};
-use crate::ticket_secret::Secret;
+use crate::ticket_secret::{NAME_LEN, Secret};
 use std::fs::TryLockError;
 use std::path::{Path, PathBuf};
 use tidegate_config::Problem;
-
-/// From the writing of a new key to its first ticket, in seconds: longer than any gate takes
-/// to notice that the file changed.
-const LEAD_S: u64 = 5;
 
 /// A file of ticket keys.
 #[derive(Debug)]
@@ -22,6 +19,8 @@ pub struct KeyFile {
     path: PathBuf,
     /// The file as it was when it was last looked at.
     seen: Option<FileStamp>,
+    /// Names of the keys that [`KeyFile::keep`] wrote last.
+    kept: Vec<[u8; NAME_LEN]>,
 }
 
 impl KeyFile {
@@ -33,12 +32,13 @@ impl KeyFile {
         let (keys, file) = match read(path)? {
             Some(found) => found,
             None => {
-                write(path, &[random(now)?], false)?;
+                write(path, &[Secret::random(now).map_err(|_| no_random())?], false)?;
                 // Another gate may have made it at the same moment.
                 read(path)?.ok_or_else(|| gone(path))?
             }
         };
-        Ok((Self { path: path.to_owned(), seen: FileStamp::of_open(&file) }, keys))
+        let seen = FileStamp::of_open(&file);
+        Ok((Self { path: path.to_owned(), seen, kept: Vec::new() }, keys))
     }
 
     /// Reads the file again, and makes it if it is not there.
@@ -67,9 +67,24 @@ impl KeyFile {
         if keyring.is_due(now) { self.rotate(keyring, now) } else { Ok(()) }
     }
 
+    /// Writes the keys that the keyring has from a fleet, if they have changed: a gate that starts
+    /// while NATS is gone begins with them.
+    ///
+    /// # Errors
+    /// It could not be written, and a remedy.
+    pub fn keep(&mut self, keyring: &Keyring) -> Result<(), Problem> {
+        let keys = keyring.secrets();
+        let names = keys.iter().map(|key| key.name).collect();
+        if self.kept != names {
+            write(&self.path, &keys, true)?;
+            self.kept = names;
+        }
+        Ok(())
+    }
+
     /// Writes a new key, unless another gate has.
     fn rotate(&mut self, keyring: &Keyring, now: u64) -> Result<(), Problem> {
-        let (mut keys, file) = read(&self.path)?.ok_or_else(|| gone(&self.path))?;
+        let (keys, file) = read(&self.path)?.ok_or_else(|| gone(&self.path))?;
         match file.try_lock() {
             Ok(()) => {}
             // Another gate writes; the next look shows what.
@@ -82,8 +97,9 @@ impl KeyFile {
             self.seen = None;
             return Ok(());
         }
-        keyring.drop_expired(&mut keys, now, |key| key.since);
-        keys.insert(0, random(now + LEAD_S)?);
+        let Some(keys) = renewed(keyring, keys, now).map_err(|_| no_random())? else {
+            return Ok(());
+        };
         write(&self.path, &keys, true)?;
         // Another gate may have replaced it since: the next look reads it once more.
         self.seen = None;
@@ -91,9 +107,8 @@ impl KeyFile {
     }
 }
 
-fn random(since: u64) -> Result<Secret, Problem> {
-    let failed = |_| Problem::new("cannot get a new key: the system has no random numbers", "");
-    Secret::random(since).map_err(failed)
+fn no_random() -> Problem {
+    Problem::new("cannot get a new key: the system has no random numbers", "")
 }
 
 fn adopt(keyring: &Keyring, keys: &[Secret]) -> Result<(), Problem> {

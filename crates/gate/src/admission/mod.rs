@@ -10,6 +10,7 @@ pub mod names;
 pub mod negotiation;
 pub mod queue;
 pub mod replays;
+pub mod rotation;
 pub mod session_cookie;
 pub mod sessions;
 pub mod starting;

@@ -16,6 +16,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tidegate_control::{CensusCounts, ThinkTimeCensus};
 
+mod elsewhere;
+
+use elsewhere::{Elsewhere, Reported};
+pub use elsewhere::{MOST_USES, SessionUse};
+
 const SHARDS: usize = 64;
 
 /// What one session may open.
@@ -38,7 +43,7 @@ impl Allowance {
 
     /// Whether a session may open a further one now.
     fn check(&self, session: &Session, now: Duration) -> Result<(), SessionLimit> {
-        if session.open >= self.open {
+        if session.open.saturating_add(session.open_elsewhere(now)) >= self.open {
             return Err(SessionLimit::Connections);
         }
         if self.tokens(session, now) < 1.0 {
@@ -93,6 +98,24 @@ pub struct Sessions {
     expired_at: AtomicU64,
     /// Think times of active sessions without a connection.
     think_times: Mutex<ThinkTimeCensus>,
+    /// What other gates of the fleet are to know.
+    reported: Reported,
+}
+
+/// What a session's limits count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Counted {
+    Connections,
+    Requests,
+}
+
+impl Counted {
+    fn of(self, rules: &Rules) -> Allowance {
+        match self {
+            Self::Connections => rules.connections,
+            Self::Requests => rules.requests,
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -114,6 +137,25 @@ struct Session {
     left: Duration,
     /// The tick since which it is thinking, if it is active and has no connection.
     thinks_since: Option<u64>,
+    /// Uses here that were not reported to other gates, less those that the rate allows anyway.
+    unreported: f64,
+    /// At other gates.
+    elsewhere: Vec<Elsewhere>,
+}
+
+impl Session {
+    fn new(tokens: f64, now: Duration) -> Self {
+        Self {
+            open: 1,
+            active: true,
+            tokens,
+            refilled: now,
+            left: now,
+            thinks_since: None,
+            unreported: 0.0,
+            elsewhere: Vec::new(),
+        }
+    }
 }
 
 /// The side that closed a session's connection.
@@ -148,6 +190,7 @@ impl Sessions {
             started: AtomicU64::new(0),
             expired_at: AtomicU64::new(0),
             think_times: Mutex::default(),
+            reported: Reported::default(),
         })
     }
 
@@ -175,24 +218,24 @@ impl Sessions {
 
     /// Begins a session with one open connection. `id` must be unused.
     pub fn start(self: &Arc<Self>, id: SessionId, now: Duration) -> SessionConnection {
-        self.start_with(id, now, |rules| rules.connections)
+        self.start_with(id, now, Counted::Connections)
     }
 
     /// Begins a session with one request under way. `id` must be unused.
     pub fn start_by_request(self: &Arc<Self>, id: SessionId, now: Duration) -> SessionConnection {
-        self.start_with(id, now, |rules| rules.requests)
+        self.start_with(id, now, Counted::Requests)
     }
 
     fn start_with(
         self: &Arc<Self>,
         id: SessionId,
         now: Duration,
-        allowance: fn(&Rules) -> Allowance,
+        counted: Counted,
     ) -> SessionConnection {
         self.started.fetch_add(1, Relaxed);
         let mut shard = self.shard(&id);
         self.make_room(&mut shard);
-        self.insert(&mut shard, id, now, allowance);
+        self.insert(&mut shard, id, now, counted);
         SessionConnection { sessions: self.clone(), id, over: false }
     }
 
@@ -213,7 +256,7 @@ impl Sessions {
         for id in ids {
             let mut shard = self.shard(&id);
             self.make_room(&mut shard);
-            self.insert(&mut shard, id, now, |rules| rules.connections);
+            self.insert(&mut shard, id, now, Counted::Connections);
             drop(shard);
             self.close(&id, ClosedBy::Gate { idle_ticks: 0 }, now);
         }
@@ -244,7 +287,7 @@ impl Sessions {
         id: SessionId,
         now: Duration,
     ) -> Result<SessionConnection, SessionLimit> {
-        self.add(id, now, |rules| rules.requests)
+        self.add(id, now, Counted::Requests)
     }
 
     /// Adds a connection of a session.
@@ -256,7 +299,7 @@ impl Sessions {
         id: SessionId,
         now: Duration,
     ) -> Result<SessionConnection, SessionLimit> {
-        self.add(id, now, |rules| rules.connections)
+        self.add(id, now, Counted::Connections)
     }
 
     /// Adds a connection or request. A session that was forgotten is remembered again.
@@ -264,15 +307,18 @@ impl Sessions {
         self: &Arc<Self>,
         id: SessionId,
         now: Duration,
-        allowance: fn(&Rules) -> Allowance,
+        counted: Counted,
     ) -> Result<SessionConnection, SessionLimit> {
         let mut shard = self.shard(&id);
         if let Some(session) = shard.sessions.get_mut(&id) {
-            let allowed = allowance(&self.rules.load());
+            let allowed = counted.of(&self.rules.load());
             allowed.check(session, now)?;
+            let grown = now.saturating_sub(session.refilled).as_secs_f64() * allowed.rate;
+            session.unreported = (session.unreported - grown).max(0.0) + 1.0;
             session.tokens = allowed.tokens(session, now) - 1.0;
             session.refilled = session.refilled.max(now);
             session.open += 1;
+            self.reported.note(id, session, counted, (allowed.burst, allowed.open));
             match session.thinks_since.take() {
                 Some(since) => lock(&self.think_times).requests(since),
                 None => lock(&self.think_times).requests_besides(),
@@ -283,7 +329,7 @@ impl Sessions {
         } else {
             lock(&self.think_times).requests_besides();
             self.make_room(&mut shard);
-            self.insert(&mut shard, id, now, allowance);
+            self.insert(&mut shard, id, now, counted);
         }
         Ok(SessionConnection { sessions: self.clone(), id, over: false })
     }
@@ -304,16 +350,10 @@ impl Sessions {
         }
     }
 
-    fn insert(
-        &self,
-        shard: &mut Shard,
-        id: SessionId,
-        now: Duration,
-        allowance: fn(&Rules) -> Allowance,
-    ) {
-        let tokens = allowance(&self.rules.load()).burst - 1.0;
-        let session =
-            Session { open: 1, active: true, tokens, refilled: now, left: now, thinks_since: None };
+    fn insert(&self, shard: &mut Shard, id: SessionId, now: Duration, counted: Counted) {
+        let allowed = counted.of(&self.rules.load());
+        let session = Session { unreported: 1.0, ..Session::new(allowed.burst - 1.0, now) };
+        self.reported.note(id, &session, counted, (allowed.burst, allowed.open));
         if shard.sessions.insert(id, session).is_none_or(|before| !before.active) {
             self.active.fetch_add(1, Relaxed);
         }

@@ -1,7 +1,7 @@
 //! The configuration of a gate: every value is in its range, every file was read.
 
 use super::fields::{
-    AccessLog, Admin, Admission, Limits, Listen, Log, StaticTier, Tls, Trace, Upstream,
+    AccessLog, Admin, Admission, Fleet, Limits, Listen, Log, StaticTier, Tls, Trace, Upstream,
 };
 use super::files::Files;
 use super::identity::Identity;
@@ -38,6 +38,8 @@ pub struct Config {
     pub access_log: AccessLog,
     /// What is recorded of connections.
     pub trace: Trace,
+    /// Other gates before the same service.
+    pub fleet: Fleet,
     /// What was read from the files that keys name.
     pub files: Files,
     /// What it was read from: the file's name, or `command line`.

@@ -7,6 +7,7 @@ use super::choices::{
     AccessFormat, ClientAuth, Cores, Forwarded, Host, LogFormat, MinimumVersion, Policy, Processes,
     Refusal, SessionCookie, WebSocket,
 };
+use super::fleet::{Named, NatsUrl};
 use super::load_from::{LoadFrom, LoadSources};
 use super::networks::{Network, Networks};
 use super::origin::{Members, Origin, Url, Urls};
@@ -25,6 +26,7 @@ use tidegate_config::{
     Address, Boolean, Bytes, Choice, FilePath, Number, OneOrMore, OrOff, Time, Whole, keys,
 };
 use tidegate_control::{CertificateKey, KeyExchange, PolicyKind};
+use url::Url as WebUrl;
 
 /// Keys of certificates.
 const KEYS: Preference<CertificateKey> =
@@ -521,6 +523,40 @@ keys! {
         /// Time between two samples of processors, control group and TCP.
         sample_interval: Duration = Is("200ms"), Time("10ms", "1m"),
             because "short against an overload that builds up, and about 0.3 % of a processor";
+    }
+
+    /// Several gates before one service, which tell each other through NATS with JetStream: see
+    /// [fleet.md](fleet.md). A change needs a restart (SIGUSR2 loses no connection).
+    pub struct Fleet = "fleet" {
+        /// Server of NATS, or a list of servers of one cluster, of which the gate uses one that
+        /// answers: `nats://host:port`, or `tls://host:port` for TLS. Without it the gate is alone.
+        nats: Option<Vec<WebUrl>> = Unset, OneOrMore(NatsUrl),
+            because "one gate needs no NATS";
+        /// Name of the fleet. All gates before one service have the same; several fleets may share
+        /// servers of NATS.
+        name: String = Is("tidegate"), Named::Fleet,
+            because "one fleet needs no name of its own";
+        /// File with the secret of the fleet, at least 32 bytes; others must not read it. All that
+        /// gates tell each other is sealed under it, ticket keys included, so that NATS can neither
+        /// read nor forge it.
+        secret_file: Option<PathBuf> = Unset, FilePath,
+            because "required beside `fleet.nats`";
+        /// File of credentials (`.creds`, a user JWT and its seed) for NATS.
+        credentials_file: Option<PathBuf> = Unset, FilePath,
+            because "without a user NATS must admit everybody on its network";
+        /// File with the nkey seed of the user, in place of credentials.
+        nkey_file: Option<PathBuf> = Unset, FilePath,
+            because "simpler than credentials where NATS has a file of users";
+        /// PEM file of the authorities that sign the certificates of NATS. With it TLS is required.
+        ca_file: Option<PathBuf> = Unset, FilePath,
+            because "`tls://` is verified by the authorities of the system";
+        /// Name of this gate, which no other gate of the fleet has.
+        gate: Option<String> = Unset, Named::Gate,
+            because "host name and port of the gate tell them apart";
+        /// Servers of NATS that store lease and ticket keys, if the gate makes the bucket: 3 in a
+        /// cluster of three.
+        replicas: usize = Is("1"), Whole(1, 5),
+            because "one server cannot store more";
     }
 }
 

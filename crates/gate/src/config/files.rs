@@ -3,6 +3,7 @@
 use super::checked::Config;
 use super::fields::Upstream;
 use super::file_stamp::FileStamp;
+use super::fleet::FleetAccess;
 use super::identity::{self, Identity, Wrong};
 use super::revocation::Revocations;
 use super::ticket_keys;
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidegate_agent::Secret;
 use tidegate_config::{Mistake, Mistakes, Problem};
+use tidegate_fleet::Access;
 
 /// What is made of the files that keys name.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +30,8 @@ pub struct Files {
     pub upstream_roots: Option<Arc<Vec<CertificateDer<'static>>>>,
     /// The secret of `upstream.agent_secret`.
     pub agent_secret: Option<Secret>,
+    /// Servers, user and secret of `[fleet]`; none: the gate is alone.
+    pub fleet: Option<FleetAccess>,
     /// The files as they were before they were read.
     pub stamps: Vec<(PathBuf, Option<FileStamp>)>,
 }
@@ -92,7 +96,30 @@ impl Config {
             let secret = Secret::read(path);
             files.agent_secret = reader.noted("upstream.agent_secret", path, secret);
         }
+        files.fleet = self.read_fleet(&reader);
         self.files = files;
+    }
+}
+
+impl Config {
+    /// Servers, user and secret of the fleet; `None` if the gate is alone or a file is wrong.
+    fn read_fleet(&self, reader: &FileReader<'_>) -> Option<FleetAccess> {
+        let fleet = &self.fleet;
+        let mut access = Access::new(fleet.nats.clone().filter(|_| (reader.sound)("fleet.nats"))?);
+        let files: [(_, _, fn(Access, &Path) -> Result<Access, Problem>); 3] = [
+            ("fleet.credentials_file", &fleet.credentials_file, Access::with_credentials),
+            ("fleet.nkey_file", &fleet.nkey_file, Access::with_nkey),
+            ("fleet.ca_file", &fleet.ca_file, Access::with_authorities),
+        ];
+        for (key, path, read) in files {
+            if let Some(path) = reader.sound(key, path) {
+                access = reader.noted(key, path, read(access, path))?;
+            }
+        }
+        let key = "fleet.secret_file";
+        let path = reader.sound(key, &fleet.secret_file)?;
+        let secret = tidegate_fleet::Secret::read(path, &fleet.name);
+        Some(FleetAccess { access, secret: reader.noted(key, path, secret)? })
     }
 }
 

@@ -3,7 +3,8 @@
 
 use super::checked::Config;
 use super::fields::{
-    AccessLog, Admin, Admission, Limits, Listen, Log, StaticTier, Tls, Trace, Upstream, tables,
+    AccessLog, Admin, Admission, Fleet, Limits, Listen, Log, StaticTier, Tls, Trace, Upstream,
+    tables,
 };
 use super::files::Files;
 use super::flags::Flags;
@@ -74,6 +75,7 @@ fn read(file: Option<(&str, &str)>, flags: &Flags) -> Result<Config, Mistakes> {
             log: table::<Log>(root),
             access_log: table::<AccessLog>(root),
             trace: table::<Trace>(root),
+            fleet: table::<Fleet>(root),
             files: Files::default(),
             source: file.map_or(COMMAND_LINE, |(name, _)| name).to_owned(),
         };

@@ -10,6 +10,7 @@ mod fields;
 pub mod file_stamp;
 mod files;
 mod flags;
+mod fleet;
 mod identity;
 mod load;
 mod load_from;
@@ -34,10 +35,12 @@ pub use choices::{
     Refusal, SessionCookie, WebSocket,
 };
 pub use fields::{
-    AccessLog, Admin, Admission, Limits, Listen, Log, StaticTier, Tls, Trace, Upstream, tables,
+    AccessLog, Admin, Admission, Fleet, Limits, Listen, Log, StaticTier, Tls, Trace, Upstream,
+    tables,
 };
 pub use files::{Files, mistake_of_file};
 pub use flags::Flags;
+pub use fleet::FleetAccess;
 pub use identity::Identity;
 pub use load_from::{LoadFrom, LoadSource};
 pub use networks::Network;

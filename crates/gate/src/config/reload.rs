@@ -22,6 +22,8 @@ impl Config {
         self.admin = running.admin.clone();
         self.log.format = running.log.format;
         self.trace = running.trace.clone();
+        self.fleet = running.fleet.clone();
+        self.files.fleet = running.files.fleet.clone();
         self.tls.ticket_keys = running.tls.ticket_keys.clone();
         wanted.changed_keys(self)
     }
@@ -43,6 +45,7 @@ impl Config {
             .chain(of(&self.log, &other.log))
             .chain(of(&self.access_log, &other.access_log))
             .chain(of(&self.trace, &other.trace))
+            .chain(of(&self.fleet, &other.fleet))
             .collect()
     }
 

@@ -35,6 +35,9 @@ pub(super) fn check(config: &Config, root: &Section<'_>) {
     };
     let Config { listen, tls, upstream, admission, admin, .. } = config;
 
+    for (key, problem) in config.fleet.mistakes() {
+        rule(&[key, "fleet.nats"], true, problem);
+    }
     const CERTIFICATE: &str = "tls.certificate";
     const KEY: &str = "tls.key";
     let remedy = "add key = \"key.pem\" under [tls], or give --key";

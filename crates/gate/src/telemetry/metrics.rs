@@ -13,6 +13,7 @@ impl Snapshot {
         self.write_connections(&mut text);
         self.write_work(&mut text);
         self.write_control(&mut text);
+        self.write_fleet(&mut text);
         self.write_process(&mut text);
         text.text
     }
@@ -285,6 +286,28 @@ impl Snapshot {
             let labels = [("class", "new"), ("kind", price.kind), ("resource", "gate")];
             text.sample("", &labels, price.handshake_cpu_s + requests_s);
         }
+    }
+
+    fn write_fleet(&self, text: &mut Exposition) {
+        let Some(fleet) = &self.fleet else { return };
+        let help = "Whether a server of NATS answers.";
+        text.gauge("tidegate_fleet_connected", help, u64::from(fleet.connected));
+        let help = "Whether this gate goes on by itself, with a share that is safe for all others.";
+        text.gauge("tidegate_fleet_cut_off", help, u64::from(fleet.cut_off));
+        let help = "Share of the service that this gate may use, 0 to 1.";
+        text.gauge("tidegate_fleet_share", help, fleet.share);
+        let help = "Gates that the newest table of shares lists.";
+        text.gauge("tidegate_fleet_gates", help, fleet.gates.len() as u64);
+        let help = "Epoch of the newest table of shares; it grows when another gate divides.";
+        text.gauge("tidegate_fleet_epoch", help, fleet.epoch);
+        let help = "Whether this gate divides the service and makes ticket keys.";
+        text.gauge("tidegate_fleet_lease_held", help, u64::from(fleet.lease_held));
+        let help = "Messages of the fleet that were refused, by reason.";
+        let refused = &fleet.messages_refused;
+        text.counts("tidegate_fleet_messages_refused_total", help, "reason", refused);
+        let help = "Messages of the fleet that were not sent or not read in time.";
+        text.family("tidegate_fleet_messages_dropped_total", "counter", help);
+        text.sample("", &[], fleet.messages_dropped);
     }
 
     fn write_process(&self, text: &mut Exposition) {

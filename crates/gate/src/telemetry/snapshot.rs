@@ -7,6 +7,7 @@ use crate::telemetry::durations::Durations;
 use crate::telemetry::route_counts::RouteTotals;
 use crate::telemetry::troubles::UpstreamFailure;
 use serde::Serialize;
+use tidegate_control::fleet::GateShare;
 
 /// Verdicts on the connections of one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -291,6 +292,63 @@ pub struct Snapshot {
     pub work_cpu_seconds: Vec<(&'static str, f64)>,
     /// The controller's own state: policy, budget, costs, resources, why.
     pub control: Option<tidegate_control::Status>,
+    /// The fleet that the gate is part of; null if it is alone.
+    pub fleet: Option<FleetStatus>,
+}
+
+/// The fleet, as a gate of it knows it.
+#[derive(Clone, Debug, Serialize)]
+pub struct FleetStatus {
+    /// Name of the fleet.
+    pub name: String,
+    /// Name of this gate.
+    pub gate: String,
+    /// The servers of NATS.
+    pub servers: String,
+    /// Whether one of them answers.
+    pub connected: bool,
+    /// How long none has answered, in seconds; null while one does.
+    pub lost_for_s: Option<f64>,
+    /// Why none answers, or what was refused last; null when all is well.
+    pub problem: Option<String>,
+    /// The gate that divides the service and makes ticket keys; null if that is not known.
+    pub holder: Option<String>,
+    /// Whether that is this gate.
+    pub lease_held: bool,
+    /// Epoch of the newest table of shares; 0: there was none.
+    pub epoch: u64,
+    /// Share of the service that this gate may use, 0 to 1.
+    pub share: f64,
+    /// Whether the gate goes on by itself, with a share that is safe for all others.
+    pub cut_off: bool,
+    /// The gates of the newest table.
+    pub gates: Vec<FleetGate>,
+    /// Whether the gate has the ticket keys of the fleet; otherwise it has its own.
+    pub keys_shared: bool,
+    /// Messages that were refused, by reason.
+    #[serde(serialize_with = "as_object")]
+    pub messages_refused: Vec<(&'static str, u64)>,
+    /// Messages that were not sent or not read, since NATS or the gate was slow.
+    pub messages_dropped: u64,
+}
+
+/// A gate of a fleet.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FleetGate {
+    /// Its name.
+    pub gate: String,
+    /// Its share of the service, 0 to 1.
+    pub share: f64,
+    /// Requests per second that the service answers to it.
+    pub requests_per_s: f64,
+}
+
+impl FleetGate {
+    /// A line of a table.
+    pub fn of(line: &GateShare) -> Self {
+        let (gate, share) = (line.gate.clone(), line.share);
+        Self { gate, share, requests_per_s: line.requests_per_s }
+    }
 }
 
 /// Writes pairs as an object: JSON's own form of what is found by name.

@@ -11,6 +11,7 @@ mod config_reference;
 mod conformance;
 mod connection_limit;
 mod deadlines;
+mod fleet;
 mod frameworks;
 mod handover;
 mod handshake_kinds;
@@ -21,6 +22,9 @@ mod http2_peers;
 mod listeners;
 mod load_sources;
 mod manners;
+#[allow(dead_code, reason = "the tests of queues use another part")]
+#[path = "../../../lab/src/services/nats.rs"]
+mod nats;
 mod plain_http;
 mod pool_mistakes;
 mod pools;

@@ -1,9 +1,10 @@
-//! Third-party servers: Tomcat with web applications, and Node. They are built from the
-//! folder `services` of the repository.
+//! Third-party servers: Tomcat with web applications, and Node, which are built from the folder
+//! `services` of the repository; PostgreSQL and NATS.
 
 mod files;
 mod gc_log;
 mod messages_client;
+mod nats;
 mod node;
 mod postgresql;
 mod ready;
@@ -14,6 +15,7 @@ mod tomcat;
 pub use files::Services;
 pub use gc_log::GcPauses;
 pub use messages_client::{MessagesKeys, messages_client};
+pub use nats::Nats;
 pub use node::{Node, NodeSetup};
 pub use postgresql::Postgresql;
 pub use server_xml::App;

@@ -1,7 +1,8 @@
 //! A queue whose entries are handed out by the database and through NATS JetStream: each is done,
 //! whatever fails meanwhile.
 
-#[path = "../common/nats.rs"]
+#[allow(dead_code, reason = "the tests of fleets use another part")]
+#[path = "../../../../crates/lab/src/services/nats.rs"]
 mod nats;
 
 use std::collections::BTreeMap;

@@ -1,6 +1,9 @@
-//! A NATS server of the tests' own, with JetStream, on a port of the system's choice that it
-//! keeps when it is started again.
+//! Servers of NATS with JetStream, on loopback ports of the system's choice that they keep when they
+//! are started again.
+//!
+//! It uses no other file: the tests of crates that this one is built from include it as theirs.
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -8,10 +11,11 @@ use std::time::{Duration, Instant};
 /// Longest wait for its start.
 const START: Duration = Duration::from_secs(60);
 
-/// The server; it is killed when this is dropped.
+/// A server; it is killed when this is dropped.
+#[derive(Debug)]
 pub struct Nats {
     program: PathBuf,
-    more: &'static [&'static str],
+    more: Vec<String>,
     folder: tempfile::TempDir,
     port: u16,
     child: Option<Child>,
@@ -24,15 +28,41 @@ impl Nats {
         Self::start_with(&[])
     }
 
-    /// The same with more arguments.
-    pub fn start_with(more: &'static [&'static str]) -> Option<Self> {
-        let program = program()?;
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut nats = Self { program, more, folder, port: 0, child: None };
+    /// The same with more arguments, such as `-c` and a file of users.
+    pub fn start_with(more: &[&str]) -> Option<Self> {
+        let mut nats = Self::new(more.iter().map(|argument| (*argument).to_owned()).collect())?;
         nats.run();
         Some(nats)
     }
 
+    /// Three servers that are a cluster; a bucket may have three replicas there.
+    ///
+    /// # Panics
+    /// A server does not start.
+    pub fn cluster() -> Option<[Self; 3]> {
+        // All are free at once, so that they differ.
+        let free = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port"));
+        let ports = free.each_ref().map(|one| one.local_addr().expect("an address").port());
+        drop(free);
+        let routes = ports.map(|port| format!("nats://127.0.0.1:{port}")).join(",");
+        let servers = ports.map(|port| {
+            let (name, route) = (format!("server-{port}"), format!("nats://127.0.0.1:{port}"));
+            let named = ["--name", &name, "--cluster_name", "test", "--cluster", &route];
+            let more = named.into_iter().chain(["--routes", &routes]);
+            Self::new(more.map(str::to_owned).collect())
+        });
+        let [Some(mut one), Some(mut two), Some(mut three)] = servers else { return None };
+        [&mut one, &mut two, &mut three].map(Self::run);
+        Some([one, two, three])
+    }
+
+    fn new(more: Vec<String>) -> Option<Self> {
+        let program = program()?;
+        let folder = tempfile::tempdir().expect("a folder");
+        Some(Self { program, more, folder, port: 0, child: None })
+    }
+
+    /// Where clients connect.
     pub fn url(&self) -> String {
         format!("nats://127.0.0.1:{}", self.port)
     }
@@ -51,6 +81,9 @@ impl Nats {
     }
 
     /// Starts it, at the address that it had before.
+    ///
+    /// # Panics
+    /// It does not listen within a minute.
     pub fn run(&mut self) {
         let ports = self.folder.path().join("ports");
         let _ = std::fs::remove_dir_all(&ports);
@@ -58,7 +91,7 @@ impl Nats {
         let port = if self.port == 0 { "-1".to_owned() } else { self.port.to_string() };
         let child = Command::new(&self.program)
             .args(["--jetstream", "--addr", "127.0.0.1", "--port", &port])
-            .args(self.more)
+            .args(&self.more)
             .arg("--store_dir")
             .arg(self.folder.path().join("store"))
             .arg("--ports_file_dir")
@@ -91,7 +124,8 @@ impl Drop for Nats {
 fn listens_at(ports: &Path) -> Option<u16> {
     let file = std::fs::read_dir(ports).ok()?.next()?.ok()?.path();
     let text = std::fs::read_to_string(file).ok()?;
-    let address = text.split("nats://127.0.0.1:").nth(1)?;
+    let clients = text.split("\"nats\"").nth(1)?;
+    let address = clients.split("nats://127.0.0.1:").nth(1)?;
     address.split('"').next()?.parse().ok()
 }
 

@@ -1,0 +1,141 @@
+//! What a gate knows of its fleet: shared with the control loop and the admin pages.
+
+use crate::config::{Config, FleetAccess};
+use crate::error::Error;
+use crate::telemetry::snapshot::{FleetGate, FleetStatus};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tidegate_control::fleet::{Member, Table};
+use tidegate_control::{Outlook, Part, Reading};
+use tidegate_fleet::{Lease, Refused, RefusedCounts, Sealer, Secret, unix_now};
+
+/// What a gate knows of its fleet.
+#[derive(Debug)]
+pub struct FleetState {
+    /// The gate's name.
+    pub gate: String,
+    /// Which start of the gate this is, in milliseconds since 1970.
+    pub start: u64,
+    /// Servers, user and secret.
+    pub access: FleetAccess,
+    /// Servers that store a bucket that the gate makes.
+    pub replicas: usize,
+    /// Seals what the gate says.
+    pub sealer: Sealer,
+    /// Messages that were refused.
+    pub refused: RefusedCounts,
+    member: Mutex<Member>,
+    lease: Mutex<Lease>,
+    seen: Mutex<Seen>,
+}
+
+/// What was seen last.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// Since when no server of NATS answers.
+    pub lost_since: Option<Instant>,
+    /// A server answers.
+    pub connected: bool,
+    /// Why none does, or what it refused.
+    pub problem: Option<String>,
+    /// Messages that were not sent, and that nobody read.
+    pub unsent: u64,
+    /// The newest table.
+    pub table: Option<Table>,
+    /// The gate has the fleet's ticket keys.
+    pub keys_shared: bool,
+}
+
+impl FleetState {
+    /// The state at the start of a gate that listens on this port; `None` if it is alone.
+    ///
+    /// # Errors
+    /// The system's random generator failed.
+    pub fn new(config: &Config, port: u16) -> Result<Option<Self>, Error> {
+        let Some(access) = config.files.fleet.clone() else { return Ok(None) };
+        let named = || format!("{}:{port}", tidegate_host::host_name());
+        let gate = config.fleet.gate.clone().unwrap_or_else(named);
+        let random = |_| Error::Certificate(rustls::Error::FailedToGetRandomBytes);
+        let now = unix_now();
+        let sealer = Sealer::new(&access.secret, &gate, now).map_err(random)?;
+        let start = now.as_millis() as u64;
+        Ok(Some(Self {
+            member: Mutex::new(Member::new(gate.clone(), start)),
+            lease: Mutex::new(Lease::new(&gate, &sealer)),
+            seen: Mutex::default(),
+            replicas: config.fleet.replicas,
+            refused: RefusedCounts::default(),
+            gate,
+            start,
+            access,
+            sealer,
+        }))
+    }
+
+    /// The operator's secret.
+    pub fn secret(&self) -> &Secret {
+        &self.access.secret
+    }
+
+    /// The part of the service that the gate may use until the next tick of the control loop.
+    pub fn part(&self, now: Duration, reading: &Reading, outlook: &Outlook) -> Part {
+        lock(&self.member).part(now, reading, outlook)
+    }
+
+    /// The gate's place in the fleet. Hold the lock for one call.
+    pub fn member(&self) -> MutexGuard<'_, Member> {
+        lock(&self.member)
+    }
+
+    /// What the gate knows of the lease. Hold the lock for one call.
+    pub fn lease(&self) -> MutexGuard<'_, Lease> {
+        lock(&self.lease)
+    }
+
+    /// What was seen last. Hold the lock for one call.
+    pub fn seen(&self) -> MutexGuard<'_, Seen> {
+        lock(&self.seen)
+    }
+
+    /// Counts a message that was refused.
+    pub fn refuse(&self, reason: Refused) {
+        self.refused.add(reason);
+    }
+
+    /// The state for people and dashboards.
+    pub fn status(&self) -> FleetStatus {
+        let standing = self.member().standing();
+        let (holder, lease_held) = {
+            let lease = self.lease();
+            let holder = lease.tenure().map(|tenure| tenure.holder.clone());
+            (holder, lease.held(Instant::now()).is_some())
+        };
+        let seen = self.seen();
+        let lines = seen.table.iter().flat_map(|table| &table.shares);
+        FleetStatus {
+            name: self.secret().fleet().to_owned(),
+            gate: self.gate.clone(),
+            servers: self.access.access.shown(),
+            connected: seen.connected,
+            lost_for_s: seen.lost_since.map(|since| since.elapsed().as_secs_f64()),
+            problem: seen.problem.clone(),
+            holder: holder.filter(|_| seen.connected),
+            lease_held,
+            epoch: standing.epoch,
+            share: standing.share,
+            cut_off: standing.cut_off,
+            gates: lines.map(FleetGate::of).collect(),
+            keys_shared: seen.keys_shared,
+            messages_refused: self
+                .refused
+                .all()
+                .map(|(reason, count)| (reason.label(), count))
+                .collect(),
+            messages_dropped: seen.unsent,
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
