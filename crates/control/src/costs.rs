@@ -189,11 +189,13 @@ impl CostModel {
             let cpu_s = reading.usage_of(name).and_then(|upstream| upstream.used_cpu_s);
             *visible = cpu_s.is_some();
             // In a fleet, the work of all gates is evidence: together they learn sooner.
-            let (work, served) = (reading.part.work, served as f64 / reading.part.work);
+            let all = served as f64 + reading.part.others;
             if let Some(used) = cpu_s
-                && served >= FEWEST_REQUESTS as f64
+                && served > 0
+                && all >= FEWEST_REQUESTS as f64
+                && reading.part.measured
             {
-                request.add_measured(sane(used) / work, served);
+                request.add_measured(sane(used) * all / served as f64, all);
             }
         }
 

@@ -143,6 +143,7 @@ impl Reading {
             upstream_time_s: self.upstream_time_s * factor,
             upstream_time_ln: self.upstream_time_ln * factor,
             upstream_given_up: times(self.upstream_given_up, factor),
+            part: Part { others: self.part.others * factor, ..self.part },
             given_up_time_ln: self.given_up_time_ln * factor,
             ..self.clone()
         }

@@ -22,6 +22,7 @@ pub mod estimators;
 mod evaluated;
 mod expectation;
 mod file;
+pub mod fleet;
 pub mod goals;
 mod handshake_mix;
 mod length;

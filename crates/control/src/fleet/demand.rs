@@ -17,6 +17,9 @@ pub struct Demand {
     pub sequence: u64,
     /// Time of the report by the gate's own clock, in milliseconds.
     pub at_ms: u64,
+    /// The share that it has, by the newest table or by itself: 0 to 1. Who begins to divide
+    /// learns from it how much is given already.
+    pub share: f64,
     /// What its active sessions will use, as a share of the whole service.
     pub committed: f64,
     /// What one new session per second uses until its first response, as a share of the whole.
@@ -43,6 +46,9 @@ impl Demand {
             return Err(Malformed("gate"));
         }
         let share = |share: f64| (0.0..=Self::MOST).contains(&share);
+        if !(0.0..=1.0).contains(&self.share) {
+            return Err(Malformed("share"));
+        }
         match (share(self.committed), share(self.session)) {
             (true, true) => Ok(()),
             (false, _) => Err(Malformed("committed")),

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use super::{Demand, GateShare, LOST_AFTER, MOST_GATES, Malformed, Table, divide};
+use super::{
+    Demand, GateShare, LEASE, LOST_AFTER, MOST_GATES, Malformed, SAFE_AFTER, TAKE_OVER_AFTER,
+    Table, divide,
+};
 use crate::Time;
-use crate::number::sane;
 
 /// Time without a report after which a gate's share is no longer changed: it may not know.
 const SILENT_AFTER: Duration = Duration::from_millis(500);
@@ -21,18 +23,16 @@ const EVIDENCE: f64 = 20.0;
 
 /// Divides the service among gates. One at a time: whoever holds the lease has it.
 ///
-/// A holder that is cut off must stop before it gives the shares of the others away. So a
-/// divider makes tables only while its lease is [renewed](Self::renew). One that follows another
-/// begins with the other's last table: what that gave is held until the gates report, or are
-/// lost. Without such a table it makes none until all gates that had a share have fallen to their
-/// safe one.
+/// It makes tables only while its lease is [renewed](Self::renew), so that a holder that is cut
+/// off stops before it gives the shares of the others away. One that begins divides at first only
+/// what the gates that report have: what is left may belong to gates that it does not hear. It
+/// divides the whole when all of these have fallen to their safe share.
 #[derive(Clone, Debug)]
 pub struct Divider {
     epoch: u64,
     sequence: u64,
-    began: Time,
-    /// Whether the table of the holder before is known.
-    follows: bool,
+    /// From when on the tables of the holder before are no longer valid anywhere.
+    alone_from: Time,
     valid_until: Time,
     gates: BTreeMap<String, Gate>,
 }
@@ -42,36 +42,41 @@ pub struct Divider {
 struct Gate {
     start: u64,
     heard: Time,
-    /// Its last report; `None`: only the holder before has heard of it.
-    last: Option<Demand>,
-    /// Its last report that the holder before counted.
-    report: u64,
+    last: Demand,
     committed: f64,
     offered_per_s: Option<f64>,
     requests_per_s: f64,
-    /// As in the last table.
+    /// As in the last table; before the first, what the gate has.
     share: f64,
 }
 
 impl Gate {
+    fn new(now: Time, demand: &Demand) -> Self {
+        Self {
+            start: demand.start,
+            heard: now,
+            last: demand.clone(),
+            committed: demand.committed,
+            offered_per_s: None,
+            requests_per_s: 0.0,
+            share: demand.share,
+        }
+    }
+
     fn is_lost(&self, now: Time) -> bool {
         now.saturating_sub(self.heard) >= LOST_AFTER
     }
 
     fn is_silent(&self, now: Time) -> bool {
-        self.last.is_none() || now.saturating_sub(self.heard) >= SILENT_AFTER
+        now.saturating_sub(self.heard) >= SILENT_AFTER
     }
 
     fn demand(&self) -> (f64, f64) {
-        let session = self.last.as_ref().map_or(0.0, |last| last.session);
-        (self.committed, self.offered_per_s.unwrap_or(0.0) * session)
+        (self.committed, self.offered_per_s.unwrap_or(0.0) * self.last.session)
     }
 
     fn learn(&mut self, demand: &Demand) {
-        let Some(last) = &self.last else {
-            self.committed = demand.committed;
-            return;
-        };
+        let last = &self.last;
         let seconds = demand.at_ms.saturating_sub(last.at_ms) as f64 * 1e-3;
         if seconds <= 0.0 {
             return;
@@ -91,29 +96,21 @@ impl Gate {
 }
 
 impl Divider {
-    /// One that holds the lease of this revision until `valid_until`. `last`: the newest table
-    /// that is known of the holder before.
-    pub fn new(epoch: u64, valid_until: Time, last: Option<&Table>, now: Time) -> Self {
-        let gate = |line: &GateShare| Gate {
-            start: line.start,
-            heard: now,
-            last: None,
-            report: line.report,
-            committed: 0.0,
-            offered_per_s: None,
-            requests_per_s: sane(line.requests_per_s),
-            share: sane(line.share).min(1.0),
-        };
-        let lines = last.map_or(&[][..], |last| &last.shares);
-        let gates = lines.iter().map(|line| (line.gate.clone(), gate(line))).collect();
-        let follows = !lines.is_empty();
-        Self { epoch, sequence: 0, began: now, follows, valid_until, gates }
+    /// One that holds the lease of this revision until `valid_until`.
+    pub fn new(epoch: u64, valid_until: Time, now: Time) -> Self {
+        let alone_from = now + LEASE + SAFE_AFTER - TAKE_OVER_AFTER;
+        Self { epoch, sequence: 0, alone_from, valid_until, gates: BTreeMap::new() }
     }
 
     /// The lease was renewed and is valid until then: at most [`LEASE`](super::LEASE) after the
     /// moment before the renewal was sent.
     pub fn renew(&mut self, valid_until: Time) {
         self.valid_until = valid_until;
+    }
+
+    /// Whether the lease is over, so that it makes no more tables.
+    pub fn is_over(&self, now: Time) -> bool {
+        now >= self.valid_until
     }
 
     /// Takes a report that arrived.
@@ -127,46 +124,37 @@ impl Divider {
         if !self.gates.contains_key(&demand.gate) && self.gates.len() >= MOST_GATES {
             return Err(Refused::TooMany);
         }
-        let new = || Gate {
-            start: demand.start,
-            heard: now,
-            last: None,
-            report: 0,
-            committed: demand.committed,
-            offered_per_s: None,
-            requests_per_s: 0.0,
-            share: 0.0,
-        };
-        let gate = self.gates.entry(demand.gate.clone()).or_insert_with(new);
-        if demand.start > gate.start {
-            *gate = new();
+        match self.gates.get_mut(&demand.gate) {
+            Some(gate) if demand.start == gate.start => {
+                if demand.sequence <= gate.last.sequence {
+                    return Err(Refused::Old);
+                }
+                gate.learn(demand);
+                (gate.heard, gate.last) = (now, demand.clone());
+            }
+            Some(gate) if demand.start < gate.start => return Err(Refused::Old),
+            _ => {
+                self.gates.insert(demand.gate.clone(), Gate::new(now, demand));
+            }
         }
-        let before = gate.last.as_ref().map_or(gate.report, |last| last.sequence);
-        if demand.start < gate.start || demand.sequence <= before {
-            return Err(Refused::Old);
-        }
-        gate.learn(demand);
-        (gate.heard, gate.last) = (now, Some(demand.clone()));
         Ok(())
     }
 
-    /// The next table. `None`: the lease is not valid, no gate is heard of, or others may still
-    /// have shares that are not known.
+    /// The next table. `None`: the lease is over, or no gate is heard of.
     pub fn table(&mut self, now: Time) -> Option<Table> {
-        if now >= self.valid_until || !(self.follows || now >= self.began + LOST_AFTER) {
+        if self.is_over(now) {
             return None;
         }
         self.gates.retain(|_, gate| now.saturating_sub(gate.heard) < REMEMBERED_FOR);
-        let heard = |gate: &Gate| !gate.is_lost(now) && !gate.is_silent(now);
-        let held: f64 = self
-            .gates
-            .values()
-            .filter(|gate| !gate.is_lost(now) && gate.is_silent(now))
-            .map(|gate| gate.share)
-            .sum();
+        let heard = |gate: &Gate| !gate.is_silent(now);
+        let sum = |of: &dyn Fn(&Gate) -> bool| -> f64 {
+            self.gates.values().filter(|gate| of(gate)).map(|gate| gate.share).sum()
+        };
+        let held = sum(&|gate| !gate.is_lost(now) && gate.is_silent(now));
+        let whole = if now >= self.alone_from { 1.0 } else { sum(&|_| true).min(1.0) };
         let demands: Vec<_> =
             self.gates.values().filter(|gate| heard(gate)).map(Gate::demand).collect();
-        let mut shares = divide((1.0 - held).max(0.0), &demands).into_iter();
+        let mut shares = divide((whole - held).max(0.0), &demands).into_iter();
         for gate in self.gates.values_mut() {
             if heard(gate) {
                 gate.share = shares.next().expect("a share for each gate that is heard");
@@ -179,7 +167,7 @@ impl Divider {
             .map(|(name, gate)| GateShare {
                 gate: name.clone(),
                 start: gate.start,
-                report: gate.last.as_ref().map_or(gate.report, |last| last.sequence),
+                report: gate.last.sequence,
                 share: gate.share,
                 requests_per_s: gate.requests_per_s,
             })

@@ -71,7 +71,7 @@ impl Member {
             requests: 0,
             own_per_s: 0.0,
             in_use: 1.0,
-            last: Part { share: SAFE / f64::from(GATES_UNKNOWN), work: 1.0 },
+            last: Part { share: SAFE / f64::from(GATES_UNKNOWN), ..Part::WHOLE },
             age: None,
         }
     }
@@ -88,6 +88,7 @@ impl Member {
             start: self.start,
             sequence: self.reported,
             at_ms: now.as_millis() as u64,
+            share: self.share.clamp(0.0, 1.0),
             committed: sane(outlook.committed).min(1e6),
             session: sane(outlook.session).min(1e6),
             offered: outlook.offered,
@@ -149,16 +150,18 @@ impl Member {
             let decayed = ((age_s - decays) / (safe_at - decays)).clamp(0.0, 1.0);
             self.share + decayed * (safe.min(self.share) - self.share)
         };
-        let own = sane(self.own_per_s * outlook.request);
-        let work = match (age_s >= decays, used.is_some()) {
-            (false, _) if self.own_per_s > 0.0 => {
-                self.own_per_s / (self.own_per_s + self.others_per_s)
-            }
-            // What the others do is not known: by what a request costs.
-            (true, true) if own > 0.0 => own / self.in_use,
-            _ => share,
+        let own = reading.upstream_responses as f64;
+        let (all, measured) = match (age, used) {
+            (Some(age), _) if age < DECAYS_AFTER => (own + self.others_per_s * seconds, true),
+            // Nothing is known of others: too much rather than too little is taken for its own.
+            (None, Some(_)) => (own, true),
+            // What others do is no longer known: by what a request costs.
+            (Some(_), Some(used)) => (used.in_use(seconds) * seconds / outlook.request, false),
+            // By its share, if all use theirs.
+            (age, None) => (own / share, age.is_none()),
         };
-        self.last = Part { share, work }.sane();
+        let others = (all - own).max(0.0);
+        self.last = Part { share, others, measured }.sane();
         self.last
     }
 

@@ -11,9 +11,8 @@
 //! let now = Duration::from_secs(10);
 //! let mut controller = Controller::new(Settings::default());
 //! let mut member = Member::new("gate-1".to_owned(), 1);
-//! // Whoever holds the lease: its revision, the time until which it is valid, and the last
-//! // table that was seen of the holder before.
-//! let mut divider = Divider::new(7, now + LEASE, None, now);
+//! // Whoever holds the lease: its revision, and the time until which it is valid.
+//! let mut divider = Divider::new(7, now + LEASE, now);
 //!
 //! // At each tick of the control loop:
 //! let reading = Reading { elapsed: Duration::from_millis(100), ..Reading::default() };
@@ -23,10 +22,8 @@
 //! let demand = member.demand(now, &controller.outlook());
 //! divider.report(now, &demand)?;
 //! // Each INTERVAL, at the holder of the lease, to all gates:
-//! let now = now + 8 * INTERVAL;
-//! divider.report(now, &member.demand(now, &controller.outlook()))?;
 //! divider.renew(now + LEASE);
-//! let table = divider.table(now).expect("the lease is valid, and the holder before is silent");
+//! let table = divider.table(now).expect("the lease is valid, and a gate is heard");
 //! // At each gate, when a table arrives:
 //! member.take(&table)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -55,15 +52,19 @@ pub use table::{GateShare, Stale, Table};
 /// Time between two reports of a gate, and between two tables.
 pub const INTERVAL: Duration = Duration::from_millis(200);
 /// Age of the report behind the newest table from which a gate's share decays.
-pub const DECAYS_AFTER: Duration = Duration::from_millis(800);
+pub const DECAYS_AFTER: Duration = Duration::from_millis(900);
 /// The same at which the share has become the safe one.
-pub const SAFE_AFTER: Duration = Duration::from_millis(1400);
+pub const SAFE_AFTER: Duration = Duration::from_millis(1200);
 /// Time without a report after which a gate counts as lost and its share is given to others.
-pub const LOST_AFTER: Duration = Duration::from_millis(1500);
-/// How long a renewal of the lease is valid at most, counted from the moment before it was sent:
-/// less than [`LOST_AFTER`], so that a holder that is cut off stops before it gives the shares of
-/// the others away.
-pub const LEASE: Duration = Duration::from_millis(1400);
+pub const LOST_AFTER: Duration = Duration::from_millis(1300);
+/// How long a renewal of the lease is valid, counted from the moment before it was sent. The
+/// holder renews each [`INTERVAL`]. Less than [`LOST_AFTER`]: a holder that is cut off stops
+/// before it gives the shares of the others away.
+pub const LEASE: Duration = Duration::from_millis(500);
+/// How long the other gates see no renewal before one of them takes the lease (by a write that
+/// fails if the revision is no longer the one it saw). Longer than [`LEASE`]: two holders never
+/// make tables at one time. As short as that, because shares decay meanwhile.
+pub const TAKE_OVER_AFTER: Duration = Duration::from_millis(600);
 /// Part of the whole that gates which are cut off have together, 0 to 1.
 pub const SAFE: f64 = 0.1;
 /// Most gates in a fleet.

@@ -19,7 +19,8 @@ pub struct Table {
     pub gates: u32,
     /// Requests per second that the service answers to all gates.
     pub requests_per_s: f64,
-    /// The gates that are heard of; shares are of the whole and add up to 1.
+    /// The gates that are heard of. Shares are of the whole and add up to 1 or, in the first
+    /// second of an epoch, to what these gates had before.
     pub shares: Vec<GateShare>,
 }
 

@@ -98,7 +98,7 @@ impl LatencyLimit {
         self.congested = now
             .zip(calm)
             .is_some_and(|(now, calm)| now.typical_s > calm.typical_s * tuning.slowdown + slack_s);
-        let per_s = self.whole_per_s();
+        let per_s = self.recent.whole_per_s();
         let allowed = calm.map_or(f64::INFINITY, |calm| {
             self.recent.per_s() * (calm.mean_s * tuning.slowdown + slack_s)
         });
@@ -113,7 +113,8 @@ impl LatencyLimit {
             let known = self.capacity.unwrap_or(rate);
             self.congested_for_s += interval_s;
             let stood = self.congested_for_s > tuning.congestion_span * self.recent.memory_s;
-            if !self.met || rate > known || stood {
+            // What all gates get is not known while it is not measured.
+            if self.part.measured && (!self.met || rate > known || stood) {
                 self.capacity = Some(known + share * (rate - known));
             }
             (self.met, self.calm_for_s) = (true, 0.0);
@@ -124,20 +125,18 @@ impl LatencyLimit {
                 let guess = self.capacity.unwrap_or(tuning.first_try_per_s);
                 self.capacity = (!visible).then_some(guess);
             }
-            let now_per_s = reading.upstream_responses as f64 / interval_s / self.part.work;
-            self.probe(now_per_s, interval_s, tuning);
+            let all = reading.upstream_responses as f64 + self.part.others;
+            let now_per_s = all / interval_s;
+            if self.part.measured {
+                self.probe(now_per_s, interval_s, tuning);
+            }
         }
-    }
-
-    /// Responses per second to all gates.
-    fn whole_per_s(&self) -> f64 {
-        self.recent.per_s() / self.part.work
     }
 
     /// The upstream's processors are no longer in view. If processors were busy, the sessions that
     /// fill them are there already, and what they make of it is the capacity.
     fn lost_from_view(&mut self, busy: bool, tuning: &Tuning) {
-        let per_s = self.whole_per_s();
+        let per_s = self.recent.whole_per_s();
         if self.capacity.is_none() {
             self.capacity = Some(per_s.max(tuning.first_try_per_s));
             (self.met, self.calm_for_s) = (busy && per_s > tuning.first_try_per_s, 0.0);
@@ -179,7 +178,7 @@ impl LatencyLimit {
         format!(
             "the upstream answers {:.0} requests/s in typically {:.1} ms (calm: {:.1} ms){}; its \
              capacity estimate is {capacity:.0}/s",
-            self.whole_per_s(),
+            self.recent.whole_per_s(),
             now.typical_s * 1e3,
             calm.typical_s * 1e3,
             if self.congested { ", which is a standing queue" } else { "" },
@@ -204,14 +203,13 @@ impl LatencyLimit {
         if self.recent.span_s >= tuning.calm_span * self.recent.memory_s {
             half.response = calmer(half.response, self.response);
         }
-        let per_s = self.recent.per_s() / self.part.work;
-        half.per_s = half.per_s.max(per_s);
+        half.per_s = half.per_s.max(self.recent.whole_per_s());
     }
 
     /// `now_per_s`: responses of the last tick. The faded rate lags behind it while
     /// admission grows from tick to tick.
     fn probe(&mut self, now_per_s: f64, interval_s: f64, tuning: &Tuning) {
-        let recent_per_s = self.whole_per_s();
+        let recent_per_s = self.recent.whole_per_s();
         let Some(capacity) = &mut self.capacity else { return };
         if now_per_s.max(recent_per_s) < tuning.used_share * *capacity {
             return;

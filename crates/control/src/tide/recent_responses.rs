@@ -20,6 +20,9 @@ pub(crate) struct RecentResponses {
     pub(crate) span_s: f64,
     pub(crate) memory_s: f64,
     pub(crate) count: f64,
+    /// Responses to all gates, by the part that is this one's.
+    #[serde(default)]
+    all: f64,
     time_s: f64,
     time_ln: f64,
     given_up: f64,
@@ -41,6 +44,7 @@ impl RecentResponses {
         let count = reading.upstream_responses as f64;
         (self.span_s, self.memory_s) = (self.span_s * keep + interval_s, memory_s);
         self.count = self.count * keep + count;
+        self.all = self.all * keep + count + reading.part.others;
         self.time_s = self.time_s * keep + sane(reading.upstream_time_s).min(count * 600.0);
         self.time_ln = self.time_ln * keep + sane(reading.upstream_time_ln).min(count * 40.0);
         let given_up = reading.upstream_given_up as f64;
@@ -58,6 +62,11 @@ impl RecentResponses {
 
     pub(crate) fn per_s(&self) -> f64 {
         if self.span_s > 0.0 { self.count / self.span_s } else { 0.0 }
+    }
+
+    /// Responses per second to all gates.
+    pub(crate) fn whole_per_s(&self) -> f64 {
+        if self.span_s > 0.0 { self.all / self.span_s } else { 0.0 }
     }
 
     /// Response times in seconds; `None`: too few for a mean.
