@@ -6,6 +6,7 @@ mod command;
 mod compare;
 mod drivers;
 mod exporters;
+pub(crate) mod fleet;
 mod import;
 mod junit;
 mod merge;
@@ -46,6 +47,15 @@ enum Command {
 
 /// Runs the subcommand, prints the requested information, or runs the scenario.
 pub fn run(mut args: Args) -> anyhow::Result<Outcome> {
+    if std::env::var_os(drivers::message::DRIVER).is_some() {
+        return drivers::child::run(|job| {
+            target::find(&mut args)?;
+            match (&args.command, &args.target) {
+                (None, Some(_)) => plan::shard_plan(&args, job),
+                _ => Err(bad_input("the arguments of a driver are those of a test")),
+            }
+        });
+    }
     match &args.command {
         Some(Command::Compare(args)) => return compare::run(args),
         Some(Command::Import(args)) => return import::run(args),
@@ -54,9 +64,6 @@ pub fn run(mut args: Args) -> anyhow::Result<Outcome> {
         None => {}
     }
     target::find(&mut args)?;
-    if std::env::var_os(drivers::message::DRIVER).is_some() {
-        return drivers::child::run(|job| plan::shard_plan(&args, job));
-    }
     if args.list {
         BUILT_IN.iter().try_for_each(|name| {
             let scenario = Scenario::built_in(name).expect("every name of the list is known");

@@ -49,6 +49,8 @@ enum Command {
     Check(check::Args),
     /// Load a service with customers' sessions, and measure it
     Load(Box<load::Args>),
+    /// Generate load for tests that are started elsewhere, with `tidegate load --fleet`
+    LoadAgent(load::fleet::agent::Args),
     /// Run a reference site
     Site(site::Args),
     /// Simulate admission policies under scenarios, in virtual time
@@ -79,6 +81,7 @@ fn main() -> std::process::ExitCode {
         Command::Agent(args) => agent::run(args),
         Command::Check(args) => check::run(args),
         Command::Load(args) => load::run(*args),
+        Command::LoadAgent(args) => load::fleet::agent::run(args),
         Command::Site(args) => site::run(args),
         Command::Sim(args) => sim::run(args),
         Command::Tca(args) => tca::run(args),

@@ -1,7 +1,6 @@
 //! Reads files within a bound. A device or a pipe has no length beforehand, and a file may grow
 //! while it is read: the bytes that come are counted, not those that were stated.
 
-use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
@@ -10,7 +9,7 @@ use std::path::Path;
 /// # Errors
 /// It cannot be read, or it has more: [`ErrorKind::FileTooLarge`], with the bound in the text.
 pub fn read_bytes(path: &Path, largest: u64) -> io::Result<Vec<u8>> {
-    all_of(File::open(path)?, largest)
+    all_of(crate::files::open(path)?, largest)
 }
 
 /// The text of a file that has at most `largest` bytes, a multiple of a KiB.

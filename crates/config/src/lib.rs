@@ -13,6 +13,7 @@
 mod bounded;
 mod declare;
 mod file;
+mod files;
 mod key;
 mod mistake;
 mod one_line;
@@ -30,6 +31,7 @@ mod unknown;
 pub use bounded::{all_of, read_bytes, read_text, too_large, without_mark};
 pub use declare::Settings;
 pub use file::read_file;
+pub use files::{Files, LARGEST_FILES, exists, noting_files, open, with_files};
 #[doc(hidden)]
 pub use key::plain;
 pub use key::{Key, Keys, Preset, Row, Table, joined};

@@ -24,6 +24,7 @@
 //! | `recorder` | from events to results and files |
 //! | `session` | one customer's session |
 //! | `merge` | adds up the shards of a test |
+//! | [`fleet`] | one test that several machines share: its messages |
 //! | [`compare`] | significant differences of runs |
 //! | `run` | runs a plan |
 //!
@@ -49,6 +50,7 @@ mod counted;
 mod error;
 pub mod feeder;
 mod file_mistake;
+pub mod fleet;
 mod fnv;
 mod har;
 mod html;
@@ -68,6 +70,7 @@ pub mod totals;
 mod word;
 
 pub use arrivals::Arrivals;
+pub use client::allow::Allow;
 pub use client::connections::{Close, Connections, Http, KeepAlive, Sources};
 pub use client::resolve::{Resolve, addresses_of};
 pub use client::tls::algorithms::{KeyExchangeGroup, Suite, UnknownName};
@@ -87,13 +90,14 @@ pub use output::number;
 pub use output::paragraph::paragraph;
 pub use output::secret::SECRET_NAMES;
 pub use output::text::{line, report};
-pub use plan::shard::{Shard, start_at};
+pub use plan::shard::{CommonStart, Shard, start_at};
 pub use plan::{Plan, Stop, Window, WindowBy};
 pub use recorder::join::{join_lines, join_parquet};
 pub use recorder::seconds::write_seconds;
+pub use result::driver::AgentOf;
 pub use result::series::Point;
 pub use result::shard::ShardResult;
-pub use result::snapshot::{RunStage, Snapshot};
+pub use result::snapshot::{DriverNow, RunStage, Snapshot};
 pub use result::summary::Summary;
 pub use result::threshold_result::{Aborted, ThresholdResult};
 pub use rng::Rng;

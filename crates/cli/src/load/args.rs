@@ -108,6 +108,8 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "shard",
           value_parser = clap::value_parser!(u32).range(1..=256), help_heading = "Load generator")]
     pub(super) drivers: u32,
+    #[command(flatten)]
+    pub(super) fleet: super::fleet::FleetArgs,
     /// Generate one shard of a test that several processes or machines share, such as 1/3:
     /// every third arrival. All shards need the same flags and the same --start-at; add up
     /// their --json files with `tidegate load merge`

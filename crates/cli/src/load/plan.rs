@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tidegate_load::arrivals::{Model, Process, Rate, Schedule};
 use tidegate_load::scenario::{LARGEST_CONTENT, RunTimes};
-use tidegate_load::{Arrivals, ClientCertificate, KeepAlive, PageRequest, Plan, Scenario};
+use tidegate_load::{Allow, Arrivals, ClientCertificate, KeepAlive, PageRequest, Plan, Scenario};
 
 use super::args::Args;
-use super::drivers::message::Job;
+use super::drivers::message::{Job, Limits};
 use super::names::unknown;
 use crate::exit::bad_input;
 
@@ -111,7 +111,7 @@ fn read_body(file: &Path) -> anyhow::Result<Vec<u8>> {
 
 /// As curl has it. Drivers get their work by standard input.
 fn read_standard_input(args: &Args) -> anyhow::Result<Vec<u8>> {
-    if args.drivers > 1 {
+    if args.drivers > 1 || args.fleet.is_used() {
         return Err(bad_input(
             "--data @-: several drivers cannot read standard input; write the body to a file and \
              give --data @FILE",
@@ -155,13 +155,36 @@ fn set_tls(plan: &mut Plan, args: &Args) -> anyhow::Result<()> {
 pub(super) fn shard_plan(args: &Args, job: &Job) -> anyhow::Result<Plan> {
     let mut plan = nth(&plan(args)?, job.run, 1);
     plan.shard = Some(job.shard);
-    plan.cores = job.cores.clone();
+    plan.cores.clone_from(&job.cores);
     (plan.raw, plan.parquet, plan.csv) = (job.raw.clone(), job.parquet.clone(), None);
     // Traces are read together, so they are not joined.
     plan.trace = plan.trace.map(|file| numbered(&file, job.shard.number()));
     // The lead sends the start time once all drivers are ready.
     plan.start_at = None;
+    if let Some(limits) = &job.limits {
+        set_limits(&mut plan, limits)?;
+    }
     Ok(plan)
+}
+
+/// Keeps a plan within what an agent allows.
+fn set_limits(plan: &mut Plan, limits: &Limits) -> anyhow::Result<()> {
+    let Limits { allow, most_connections, longest } = limits;
+    let allow = allow.iter().map(|text| Allow::parse(text)).collect::<Result<_, _>>();
+    plan.allow = Some(allow.map_err(bad_input)?);
+    // Nothing is written to the machine of an agent.
+    (plan.trace, plan.http_debug) = (None, 0);
+    if let Some(most) = most_connections {
+        plan.limit_connections(*most);
+    }
+    let length = plan.warm_up + plan.measure;
+    match longest {
+        Some(longest) if length > *longest => Err(bad_input(format!(
+            "the test lasts {length:?} and at most {longest:?} is allowed here; shorten it, or start \
+             the agent with a higher --longest"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// The plan of one of several runs, with its own seed and files.
@@ -214,7 +237,7 @@ pub(crate) fn scenario(name: &str) -> anyhow::Result<Scenario> {
         return Ok(scenario);
     }
     let path = Path::new(name);
-    if !path.exists() {
+    if !tidegate_config::exists(path) {
         return Err(bad_input(unknown(name)));
     }
     Scenario::from_file(path).map_err(bad_input)

@@ -6,8 +6,10 @@ use tidegate_load::{Plan, Snapshot, Stop, Summary};
 
 use super::args::Args;
 use super::command;
-use super::drivers::{self, Observer};
+use super::drivers;
+use super::drivers::lead::Observer;
 use super::exporters::Exporters;
+use super::fleet;
 use super::plan;
 use super::results::run_error;
 use super::view::View;
@@ -38,7 +40,9 @@ pub(super) fn run_once(
             display.note(&tidegate_load::paragraph("WARNING: ", &warning));
         }
     }
-    let result = if args.drivers > 1 {
+    let result = if args.fleet.is_used() {
+        fleet::run(args, &plan, number, stop, &mut display)
+    } else if args.drivers > 1 {
         drivers::run(&plan, number, args.drivers, stop, &mut display)
     } else {
         if let Some(at) = plan.start_at {

@@ -55,5 +55,5 @@ pub(super) fn find(args: &mut Args) -> anyhow::Result<()> {
 }
 
 fn is_scenario(given: &str) -> bool {
-    Path::new(given).exists() || Scenario::built_in_text(given).is_some()
+    tidegate_config::exists(Path::new(given)) || Scenario::built_in_text(given).is_some()
 }

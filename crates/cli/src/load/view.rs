@@ -54,6 +54,9 @@ impl View {
                 if let Some(line) = tidegate_load::line(snapshot) {
                     // A broken pipe does not affect the measurement.
                     drop(print(format!("{line}\n")));
+                    for driver in &snapshot.drivers {
+                        drop(print(format!("{}\n", text::driver_line(driver))));
+                    }
                 }
                 false
             }

@@ -1,7 +1,6 @@
 //! Times of arrival from a log: a column of a CSV file, the requests of a HAR file or
 //! the lines of a web server's access log. They count from the earliest.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::time::Duration;
@@ -29,7 +28,7 @@ pub(crate) fn read(
     column: &str,
     speed: f64,
 ) -> Result<Vec<Duration>, Vec<FileMistake>> {
-    let file = File::open(path).map_err(|error| {
+    let file = tidegate_config::open(path).map_err(|error| {
         FileMistake::whole(
             format!("{} cannot be read: {error}", path.display()),
             "the path is relative to the scenario's file",

@@ -3,6 +3,7 @@
 //! service it measures and must know the time of every byte.
 
 pub(crate) mod addresses;
+pub(crate) mod allow;
 pub(crate) mod channel;
 pub(crate) mod connection;
 pub(crate) mod connections;

@@ -46,7 +46,7 @@ impl Resolve {
         Ok(Self { host: host.to_ascii_lowercase(), port, addresses })
     }
 
-    fn is_for(&self, target: &Target) -> bool {
+    pub(crate) fn is_for(&self, target: &Target) -> bool {
         self.host.eq_ignore_ascii_case(&target.host) && self.port == target.port
     }
 }

@@ -9,7 +9,7 @@ use crate::counted::Counted;
 use crate::plan::Plan;
 use crate::plan::shard::Shard;
 use crate::result::series::Point;
-use crate::result::snapshot::{RunStage, Snapshot};
+use crate::result::snapshot::{DriverNow, RunStage, Snapshot};
 use crate::result::threshold_check::{Evaluated, aborted, watched};
 use crate::result::threshold_result::Aborted;
 use crate::totals::Totals;
@@ -28,12 +28,23 @@ struct Driver {
     /// Seconds that were not shown yet.
     seconds: VecDeque<(Point, CensoredHistogram)>,
     ended: bool,
+    /// It ended before its run did.
+    lost: bool,
+    /// Its name, if it is shown beside the sum.
+    name: Option<String>,
 }
 
 impl LiveMerge {
     /// Without any snapshot yet.
     pub fn new(drivers: u32) -> Self {
         Self { drivers: (0..drivers).map(|_| Driver::default()).collect() }
+    }
+
+    /// Shows a driver by this name beside the sum.
+    pub fn name(&mut self, shard: Shard, name: &str) {
+        if let Some(driver) = self.drivers.get_mut(shard.number() as usize - 1) {
+            driver.name = Some(name.to_owned());
+        }
     }
 
     /// Adds the snapshot of a driver.
@@ -51,6 +62,7 @@ impl LiveMerge {
     pub fn remove(&mut self, shard: Shard) {
         if let Some(driver) = self.drivers.get_mut(shard.number() as usize - 1) {
             driver.ended = true;
+            driver.lost = driver.last.as_ref().is_none_or(|last| last.stage != RunStage::Done);
         }
     }
 
@@ -59,7 +71,10 @@ impl LiveMerge {
         let second = self.second();
         let last = || self.drivers.iter().filter_map(|driver| driver.last.as_ref());
         // A driver that has ended does not delay the others.
-        let running = || last().filter(|snapshot| snapshot.stage != RunStage::Done);
+        let running = || {
+            let running = self.drivers.iter().filter(|driver| !driver.ended);
+            running.filter_map(|driver| driver.last.as_ref())
+        };
         let elapsed = |all: &mut dyn Iterator<Item = &Snapshot>, pick: fn(f64, f64) -> f64| {
             all.map(|snapshot| snapshot.elapsed_s).reduce(pick)
         };
@@ -85,6 +100,7 @@ impl LiveMerge {
             last: Point::default(),
             second,
             driver_warnings: Vec::new(),
+            drivers: self.drivers.iter().filter_map(Driver::now).collect(),
             histograms: None,
         };
         let (mut response, mut points) = (CensoredHistogram::new(), Vec::new());
@@ -117,11 +133,14 @@ impl LiveMerge {
         Some(whole)
     }
 
-    /// The threshold that ends the test, if one does: by the sum over all drivers, once all of
-    /// them measure.
+    /// The threshold that ends the test, if one does: by the sum over all drivers that were not
+    /// lost, once all of them measure.
     pub fn aborted(&self, plan: &Plan) -> Option<Aborted> {
-        let all: Option<Vec<_>> = self.drivers.iter().map(|driver| driver.last.as_ref()).collect();
-        let all = all.filter(|all| all.iter().all(|last| last.stage == RunStage::Measure))?;
+        let drivers = self.drivers.iter().filter(|driver| !driver.lost);
+        let all: Option<Vec<_>> = drivers.map(|driver| driver.last.as_ref()).collect();
+        let all = all.filter(|all| {
+            !all.is_empty() && all.iter().all(|last| last.stage == RunStage::Measure)
+        })?;
         let elapsed = all.iter().map(|last| last.elapsed_s).fold(f64::MAX, f64::min);
         let elapsed = Duration::try_from_secs_f64(elapsed).ok()?;
         let window = elapsed.saturating_sub(plan.warm_up);
@@ -144,6 +163,16 @@ impl LiveMerge {
         }
         let next = self.drivers.iter_mut().filter_map(|driver| driver.seconds.pop_front());
         Some(add_points(next.collect()))
+    }
+}
+
+impl Driver {
+    /// How it is shown; `None` without a name.
+    fn now(&self) -> Option<DriverNow> {
+        let last = self.last.as_ref();
+        let saturated = last.is_some_and(|last| !last.driver_warnings.is_empty());
+        let (name, last) = (self.name.clone()?, last.map(|last| last.last));
+        Some(DriverNow { name, last, ended: self.ended, saturated })
     }
 }
 
@@ -196,6 +225,7 @@ mod tests {
             last: point,
             second: Some(point),
             driver_warnings: Vec::new(),
+            drivers: Vec::new(),
             histograms: Some(Box::new(SnapshotHistograms {
                 stage: spread.clone(),
                 last: spread.clone(),

@@ -63,6 +63,7 @@ fn recorded(plan: &Plan, threads: usize, batches: &[Batch]) -> Summary {
     let driver = DriverShard {
         shard: plan.shard.unwrap_or(Shard::WHOLE),
         machine: Machine::default(),
+        agent: None,
         interrupted: false,
         raw_error: None,
         driver: folded.driver,

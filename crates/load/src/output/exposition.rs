@@ -85,6 +85,7 @@ mod tests {
             in_flight: 4,
             last: Point { driver_cpu_share: 0.25, ..Point::default() },
             second: None,
+            drivers: Vec::new(),
             driver_warnings: vec!["busy".to_owned()],
             histograms: None,
         }

@@ -10,7 +10,7 @@ use super::percentiles::{explained, percentiles, time};
 use super::redirects::redirects;
 use crate::outcome::Failure;
 use crate::outcome::Name;
-use crate::result::driver::Driver;
+use crate::result::driver::{AgentOf, Driver};
 use crate::result::figures::Negotiated;
 use crate::result::snapshot::Snapshot;
 use crate::result::summary::Summary;
@@ -226,13 +226,14 @@ pub fn report(summary: &Summary) -> String {
         entry!(
             out,
             "driver {:8} {}{}, {:.2} % of starts missed, loop delay p99 {} \
-                 ms{}",
+                 ms{}{}",
             it.shard.to_string(),
             threads(driver.threads),
             busiest(driver),
             driver.missed_share * 100.0,
             ms(driver.loop_delay.p99_ms),
-            if driver.saturated_because.is_empty() { "" } else { ", SATURATED" }
+            if driver.saturated_because.is_empty() { "" } else { ", SATURATED" },
+            it.agent.as_ref().map(of_agent).unwrap_or_default()
         );
     }
     for verdict in &summary.thresholds {
@@ -245,6 +246,12 @@ pub fn report(summary: &Summary) -> String {
         row(&mut out, &format!("{word} {}", limited(verdict)));
     }
     out
+}
+
+/// The agent of a driver, with its clock.
+fn of_agent(agent: &AgentOf) -> String {
+    let AgentOf { name, clock_ahead_ms, clock_error_ms } = agent;
+    format!(", on {name}, clock {clock_ahead_ms:+.1} ± {clock_error_ms:.1} ms")
 }
 
 /// A figure with its limits.

@@ -14,6 +14,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::arrivals::Arrivals;
 use crate::arrivals::limits::LONGEST_RUN;
+use crate::client::allow::Allow;
 use crate::client::connections::{Close, Connections, Http, KeepAlive, Sources};
 use crate::client::resolve::Resolve;
 use crate::client::tls::algorithms::{Contradiction, KeyExchangeGroup, Offer, Suite};
@@ -39,6 +40,8 @@ pub struct Plan {
     /// Addresses of the target, in place of those that the system finds for its name; empty for
     /// these.
     pub resolve: Vec<Resolve>,
+    /// The only services that may be loaded; `None` for all.
+    pub allow: Option<Vec<Allow>>,
     /// Where customers connect in place of the addresses of the target, such as a relay. What they
     /// send stays that of the target.
     pub connect_to: Option<SocketAddr>,
@@ -148,6 +151,7 @@ impl Plan {
             scenario,
             target: target.to_owned(),
             resolve: Vec::new(),
+            allow: None,
             connect_to: None,
             arrivals: None,
             warm_up,
@@ -186,6 +190,17 @@ impl Plan {
             start_at: None,
             stop: Stop::default(),
         }
+    }
+
+    /// Lowers the number of sessions in flight so that at most this number of connections is open.
+    pub fn limit_connections(&mut self, most: usize) {
+        let sessions = most / self.connections_of_a_customer();
+        self.max_in_flight = self.max_in_flight.min(sessions.max(1));
+    }
+
+    /// A hash of everything that determines what customers do; the same for all shards of a test.
+    pub fn fingerprint(&self) -> String {
+        fingerprint::fingerprint(self)
     }
 
     /// Most connections that a customer has open at a time, at least 1.

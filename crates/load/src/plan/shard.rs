@@ -64,6 +64,21 @@ impl Shard {
     }
 }
 
+/// The start of a test that several load generators share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommonStart {
+    /// By the clock that all results state.
+    pub at: SystemTime,
+    /// The same instant by the clock of this machine.
+    pub here: SystemTime,
+}
+
+impl From<SystemTime> for CommonStart {
+    fn from(at: SystemTime) -> Self {
+        Self { at, here: at }
+    }
+}
+
 /// Reads a common start: date and time with zone (RFC 3339), such as
 /// `2026-05-01T12:00:00Z`.
 ///

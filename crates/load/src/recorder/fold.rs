@@ -338,6 +338,7 @@ impl Recorder {
                 RunStage::WarmUp => Vec::new(),
                 _ => self.driver().saturated_because,
             },
+            drivers: Vec::new(),
             histograms: last_spread.map(|last| {
                 let stage = response.clone();
                 let second = second.and_then(|(_, spread)| spread);

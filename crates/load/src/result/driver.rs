@@ -37,6 +37,17 @@ pub struct Driver {
     pub warned_because: Vec<String>,
 }
 
+/// The agent that ran a load generator.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgentOf {
+    /// Its name.
+    pub name: String,
+    /// How far its clock was ahead of the coordinator's, in milliseconds.
+    pub clock_ahead_ms: f64,
+    /// The offset is within this of `clock_ahead_ms`, in milliseconds.
+    pub clock_error_ms: f64,
+}
+
 /// One of several load generators that shared a test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DriverShard {
@@ -45,6 +56,9 @@ pub struct DriverShard {
     pub shard: Shard,
     /// The machine it ran on.
     pub machine: Machine,
+    /// The agent that ran it; `None` without a fleet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentOf>,
     /// It was stopped early.
     #[serde(default)]
     pub interrupted: bool,

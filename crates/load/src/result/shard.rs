@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tidegate_stats::{CensoredHistogram, Encoded};
 
 use super::arrival_entry::ArrivalEntry;
-use super::driver::DriverShard;
+use super::driver::{AgentOf, DriverShard};
 use super::interval::Interval;
 use super::tally::Tally;
 use crate::arrivals::Arrivals;
@@ -87,8 +87,16 @@ impl ShardResult {
         self.driver.shard
     }
 
+    /// Notes the agent that ran it.
+    pub fn set_agent(&mut self, agent: AgentOf) {
+        self.driver.agent = Some(agent);
+    }
+
     /// Checks that it can be merged.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// A figure that no run can have.
+    pub fn check(&self) -> Result<(), String> {
         if self.seconds.len() > MOST_SECONDS {
             return Err(format!("has {} seconds", self.seconds.len()));
         }

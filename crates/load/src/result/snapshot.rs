@@ -36,9 +36,25 @@ pub struct Snapshot {
     pub second: Option<Point>,
     /// Reasons why the load generator counts as saturated so far; empty if it does not.
     pub driver_warnings: Vec<String>,
+    /// Each driver that an agent runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drivers: Vec<DriverNow>,
     /// For a shard: its response times, for [`LiveMerge`](crate::LiveMerge).
     #[serde(rename = "spread")]
     pub histograms: Option<Box<SnapshotHistograms>>,
+}
+
+/// One of several drivers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DriverNow {
+    /// Its name.
+    pub name: String,
+    /// Its last quarter of a second; `None` before the first.
+    pub last: Option<Point>,
+    /// It sends nothing any more, with or without a result.
+    pub ended: bool,
+    /// It counts as saturated.
+    pub saturated: bool,
 }
 
 /// Histograms of response times.

@@ -87,7 +87,7 @@ pub(crate) fn summarize(
         aborted: None,
         raw_error: raw_errors(&drivers),
         incomplete: Vec::new(),
-        drivers: if drivers.len() > 1 { drivers } else { Vec::new() },
+        drivers: if several(&drivers) { drivers } else { Vec::new() },
         shard_result: None,
         totals,
     }
@@ -128,9 +128,18 @@ fn combine(drivers: &[DriverShard], tally: &Tally) -> Driver {
     }
 }
 
-/// `driver 2: ` if there are several.
+/// `driver 2: ` if there are several, `driver 2 on lon-1: ` if an agent ran it.
 fn name(driver: &DriverShard, all: &[DriverShard]) -> String {
-    if all.len() > 1 { format!("driver {}: ", driver.shard.number()) } else { String::new() }
+    let on = driver.agent.as_ref().map(|agent| format!(" on {}", agent.name));
+    match several(all) {
+        true => format!("driver {}{}: ", driver.shard.number(), on.unwrap_or_default()),
+        false => String::new(),
+    }
+}
+
+/// Whether they are shown one by one; an agent's are also if it was alone.
+fn several(all: &[DriverShard]) -> bool {
+    all.len() > 1 || all.iter().any(|driver| driver.agent.is_some())
 }
 
 fn raw_errors(drivers: &[DriverShard]) -> Option<String> {

@@ -17,7 +17,7 @@ use tidegate_host::{cpu_clock, open_files};
 use crate::client::target::Target;
 use crate::client::tls::rules::TicketsOf;
 use crate::error::Error;
-use crate::plan::shard::Shard;
+use crate::plan::shard::{CommonStart, Shard};
 use crate::plan::{Plan, Stop};
 use crate::recorder::event::{Batch, Event};
 use crate::recorder::fold::Recorder;
@@ -58,7 +58,7 @@ pub fn run(plan: Plan, observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary, E
 /// As [`run`]; also, the start has passed.
 pub fn run_when(
     plan: Plan,
-    ready: &mut dyn FnMut() -> Option<SystemTime>,
+    ready: &mut dyn FnMut() -> Option<CommonStart>,
     observer: &mut dyn FnMut(&Snapshot),
 ) -> Result<Summary, Error> {
     plan.check()?;
@@ -86,7 +86,8 @@ pub fn run_when(
     let files = files / plan.connections_of_a_customer();
     // The simulation of session lengths must not run while load is generated.
     plan.scenario.session_length();
-    let (start, started_at) = wait_for_start(ready().or(plan.start_at), &plan.stop)?;
+    let (start, started_at) =
+        wait_for_start(ready().or(plan.start_at.map(CommonStart::from)), &plan.stop)?;
     let started_at_unix_ms =
         started_at.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
     recorder.begins(started_at_unix_ms);
@@ -126,6 +127,7 @@ pub fn run_when(
     let driver = DriverShard {
         shard,
         machine: machine::describe(),
+        agent: None,
         interrupted: plan.stop.is_stopped(),
         raw_error: recorded.raw_error,
         driver: recorded.driver,
@@ -147,12 +149,13 @@ pub fn run_when(
     Ok(summary)
 }
 
-/// Waits until shortly before the start; returns the start by both clocks.
-fn wait_for_start(at: Option<SystemTime>, stop: &Stop) -> Result<(Instant, SystemTime), Error> {
-    while let Some(at) = at {
+/// Waits until shortly before the start; returns it by the clock of this process and by that of the
+/// results.
+fn wait_for_start(at: Option<CommonStart>, stop: &Stop) -> Result<(Instant, SystemTime), Error> {
+    while let Some(CommonStart { at, here }) = at {
         let (now, wall) = (Instant::now(), SystemTime::now());
-        let Ok(left) = at.duration_since(wall) else {
-            return Err(Error::Late(wall.duration_since(at).unwrap_or_default()));
+        let Ok(left) = here.duration_since(wall) else {
+            return Err(Error::Late(wall.duration_since(here).unwrap_or_default()));
         };
         if left <= THREADS_BEGIN {
             return Ok((now + left, at));

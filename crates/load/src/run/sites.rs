@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use super::probe::{self, Probed};
 use crate::client::addresses::Addresses;
+use crate::client::allow;
 use crate::client::connections::Http;
 use crate::client::resolve::resolve_all;
 use crate::client::target::Target;
@@ -52,6 +53,14 @@ impl Sites {
             *own = vec![instead];
         }
         addresses.iter().try_for_each(|all| plan.check_reach(all))?;
+        if let Some(allowed) = &plan.allow {
+            // Connections are opened to these addresses only, also those that follow a redirect.
+            for (target, own) in targets.iter().zip(&addresses) {
+                let given =
+                    plan.connect_to.is_some() || plan.resolve.iter().any(|it| it.is_for(target));
+                allow::check(allowed, target, own, given)?;
+            }
+        }
         let mut sites = Self { all: Vec::new(), unreachable: Vec::new() };
         let mut addresses = addresses.into_iter();
         let own = addresses.next().unwrap_or_default();

@@ -24,6 +24,7 @@ fn run_of(schedule: &Schedule, seed: u64) -> Summary {
     let driver = DriverShard {
         shard: Shard::WHOLE,
         machine: Machine::default(),
+        agent: None,
         interrupted: false,
         raw_error: None,
         driver: recorded.driver,

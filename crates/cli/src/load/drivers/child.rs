@@ -2,23 +2,34 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::sync::mpsc;
-use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::Context;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use tidegate_load::{Plan, Stop};
 
 use super::message::{Job, Message, Start};
 use crate::exit::{Outcome, code_of, in_words};
 use crate::load::results::run_error;
 
-/// Longest line from the lead.
-const LONGEST_LINE: u64 = 1 << 20;
+/// Most bytes from the lead: the files of a test, in base64.
+const LARGEST_INPUT: u64 = 24 << 20;
 
 /// Generates its shard of the test. `plan` builds the plan of a job.
 pub fn run(plan: impl FnOnce(&Job) -> anyhow::Result<Plan>) -> anyhow::Result<Outcome> {
-    let mut input = BufReader::new(std::io::stdin().take(LONGEST_LINE));
-    let job: Job = line(&mut input)?.context("the lead has ended")?;
-    let message = drive(plan, &job, input).unwrap_or_else(|error| Message::Failed {
+    let mut input = BufReader::new(std::io::stdin().take(LARGEST_INPUT));
+    let mut job: Job = line(&mut input)?.context("the lead has ended")?;
+    let done = match job.files.take() {
+        None => drive(plan, &job, input),
+        Some(files) => {
+            let decoded = files.into_iter().map(|(path, text)| {
+                Ok((path, BASE64_STANDARD.decode(text).context("a file is not base64")?))
+            });
+            let files = decoded.collect::<anyhow::Result<_>>()?;
+            tidegate_config::with_files(files, || drive(plan, &job, input))
+        }
+    };
+    let message = done.unwrap_or_else(|error| Message::Failed {
         exit_code: code_of(&error),
         message: in_words(&error),
     });
@@ -42,10 +53,11 @@ fn drive(
         }
         stop_at_end.stop();
     })?;
+    let fingerprint = plan.fingerprint();
     let mut ready = || {
-        send_or_stop(&Message::Ready, &stop);
+        send_or_stop(&Message::Ready { fingerprint: fingerprint.clone() }, &stop);
         let start: Start = start.recv().ok()?;
-        Some(UNIX_EPOCH + Duration::from_nanos(start.at_unix_ns))
+        Some(start.into())
     };
     let summary = tidegate_load::run_when(plan, &mut ready, &mut |snapshot| {
         send_or_stop(&Message::Snapshot(Box::new(snapshot.clone())), &stop);

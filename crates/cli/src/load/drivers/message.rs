@@ -2,11 +2,12 @@
 //! and output of the driver. A driver stops at the end of its input, so no driver outlives
 //! its lead.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use tidegate_load::{Shard, ShardResult, Snapshot};
+use tidegate_load::{CommonStart, Shard, ShardResult, Snapshot};
 
 /// Environment variable that is set for driver processes.
 pub const DRIVER: &str = "TIDEGATE_LOAD_DRIVER";
@@ -23,6 +24,30 @@ pub struct Job {
     pub raw: Option<PathBuf>,
     /// File of its requests as Parquet; replaces the flag.
     pub parquet: Option<PathBuf>,
+    /// The only files that it reads, in base64 by their path; `None` for those of the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<BTreeMap<String, String>>,
+    /// What the agent that starts it allows; `None` without an agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
+}
+
+impl Job {
+    /// A shard whose driver writes no files.
+    pub fn new(shard: Shard, run: u32, cores: Vec<usize>) -> Self {
+        Self { shard, run, cores, raw: None, parquet: None, files: None, limits: None }
+    }
+}
+
+/// What an agent allows, whatever the test says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Limits {
+    /// The services that may be loaded, `HOST:PORT` each.
+    pub allow: Vec<String>,
+    /// Most open connections.
+    pub most_connections: Option<usize>,
+    /// Longest test, warm-up included.
+    pub longest: Option<Duration>,
 }
 
 /// The second line to a driver: the common start.
@@ -30,13 +55,34 @@ pub struct Job {
 pub struct Start {
     /// Nanoseconds since 1970.
     pub at_unix_ns: u64,
+    /// The same instant by the clock of the driver, if it is another machine's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub here_unix_ns: Option<u64>,
+}
+
+impl Start {
+    /// Of a driver whose clock is ahead by so many nanoseconds.
+    pub fn by_clock(at: SystemTime, ahead_ns: i64) -> Self {
+        let start = Self::from(at);
+        let here_unix_ns = Some(start.at_unix_ns.saturating_add_signed(ahead_ns));
+        Self { here_unix_ns, ..start }
+    }
+}
+
+impl From<Start> for CommonStart {
+    fn from(start: Start) -> Self {
+        let time = |ns| UNIX_EPOCH + Duration::from_nanos(ns);
+        let here = start.here_unix_ns.unwrap_or(start.at_unix_ns);
+        Self { at: time(start.at_unix_ns), here: time(here) }
+    }
 }
 
 impl From<SystemTime> for Start {
     fn from(at: SystemTime) -> Self {
         let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
         // Nanoseconds exceed 64 bits in the year 2554.
-        Self { at_unix_ns: u64::try_from(since.as_nanos()).unwrap_or(u64::MAX) }
+        let at_unix_ns = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
+        Self { at_unix_ns, here_unix_ns: None }
     }
 }
 
@@ -45,7 +91,10 @@ impl From<SystemTime> for Start {
 #[serde(rename_all = "snake_case")]
 pub enum Message {
     /// The target answers and the driver waits for the start.
-    Ready,
+    Ready {
+        /// Fingerprint of its plan.
+        fingerprint: String,
+    },
     /// The state of the run.
     Snapshot(Box<Snapshot>),
     /// The result.
@@ -57,4 +106,6 @@ pub enum Message {
         /// 2 for bad input, 3 for a failed run.
         exit_code: u8,
     },
+    /// An agent says how its driver ended, in words.
+    Ended(String),
 }

@@ -4,12 +4,13 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ChildStdin, ExitStatus};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use tidegate_lab::{Launch, Process};
 
-use super::message::{DRIVER, Message, Start};
+use super::lead::{DriverEvent, Drivers};
+use super::message::{DRIVER, Start};
 
 /// Capacity of the queue of messages. Beyond it the drivers block on writing; their
 /// measurement continues.
@@ -19,16 +20,6 @@ const UNREAD: usize = 64;
 pub struct DriverSet {
     drivers: Vec<Driver>,
     events: Receiver<(usize, DriverEvent)>,
-}
-
-/// Output of a driver process.
-pub enum DriverEvent {
-    /// A message.
-    Message(Message),
-    /// A line that is not a message, and why.
-    Invalid(String),
-    /// End of its output.
-    End,
 }
 
 struct Driver {
@@ -58,25 +49,30 @@ impl DriverSet {
         self.drivers.iter().map(|driver| driver.process.id()).collect()
     }
 
-    /// The next event and the index of its driver; `None` after the timeout.
-    pub fn next_event(&self, timeout: Duration) -> Option<(usize, DriverEvent)> {
+    fn send(&mut self, index: usize, message: &impl serde::Serialize) {
+        let Some(input) = &mut self.drivers[index].input else { return };
+        let mut line = serde_json::to_vec(message).expect("plain data");
+        line.push(b'\n');
+        // The end of a driver is reported by its output.
+        let _ = input.write_all(&line);
+    }
+}
+
+impl Drivers for DriverSet {
+    fn next_event(&mut self, timeout: Duration) -> Option<(usize, DriverEvent)> {
         self.events.recv_timeout(timeout).ok()
     }
 
-    /// Sends the common start to all drivers.
-    pub fn begin(&mut self, at: std::time::SystemTime) {
+    fn begin(&mut self, at: SystemTime) {
         let start = Start::from(at);
         (0..self.drivers.len()).for_each(|index| self.send(index, &start));
     }
 
-    /// Requests all drivers to stop and to send their results.
-    pub fn stop(&mut self) {
+    fn stop(&mut self) {
         self.drivers.iter_mut().for_each(|driver| driver.input = None);
     }
 
-    /// Waits for the process of a driver whose output has ended; returns how it ended, in
-    /// words.
-    pub fn ended(&mut self, index: usize) -> String {
+    fn ended(&mut self, index: usize) -> String {
         let driver = &mut self.drivers[index];
         driver.input = None;
         let end = driver.process.wait().map(|exit| exit.status);
@@ -85,17 +81,8 @@ impl DriverSet {
         end.map_or_else(|error| error.to_string(), ending) + &last.unwrap_or_default()
     }
 
-    /// Kills a driver.
-    pub fn kill(&mut self, index: usize) {
+    fn kill(&mut self, index: usize) {
         self.drivers[index].process.kill();
-    }
-
-    fn send(&mut self, index: usize, message: &impl serde::Serialize) {
-        let Some(input) = &mut self.drivers[index].input else { return };
-        let mut line = serde_json::to_vec(message).expect("plain data");
-        line.push(b'\n');
-        // The end of a driver is reported by its output.
-        let _ = input.write_all(&line);
     }
 }
 
@@ -135,7 +122,8 @@ fn read_messages(index: usize, output: impl Read, events: &SyncSender<(usize, Dr
     }
 }
 
-fn ending(status: ExitStatus) -> String {
+/// How a process ended, in words.
+pub fn ending(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (_, Some(signal)) => format!("was killed by signal {signal}"),
         (Some(code), _) => format!("ended with exit code {code} before its run was complete"),

@@ -151,6 +151,7 @@ mod tests {
             in_flight: 4,
             last: Point::default(),
             second: None,
+            drivers: Vec::new(),
             driver_warnings: Vec::new(),
             histograms: None,
         }

@@ -6,8 +6,8 @@ use tidegate_report::number::{count, number, percent, plural, seconds, share};
 use tidegate_report::{Cell, Page, Table};
 
 use super::percentile::Percentile;
-use tidegate_load::Summary;
 use tidegate_load::result::driver::{Driver, Machine};
+use tidegate_load::{AgentOf, Summary};
 
 /// The load generators, with their delays.
 pub(super) fn drivers(page: Page, run: &Summary) -> Page {
@@ -29,7 +29,12 @@ pub(super) fn drivers(page: Page, run: &Summary) -> Page {
     };
     row(if run.drivers.is_empty() { "this process" } else { "all" }.into(), &run.driver);
     for one in &run.drivers {
-        row(format!("{} on {}", one.shard, one.machine.cpu), &one.driver);
+        let agent = one.agent.as_ref().map(|agent| {
+            let AgentOf { name, clock_ahead_ms, clock_error_ms } = agent;
+            format!(" by {name}, clock {clock_ahead_ms:+.1} ± {clock_error_ms:.1} ms,")
+        });
+        let agent = agent.unwrap_or_default();
+        row(format!("{}{agent} on {}", one.shard, one.machine.cpu), &one.driver);
     }
     let (missed, starts) = (run.totals.missed_starts, run.totals.starts);
     page.table(&table).soft(html! {

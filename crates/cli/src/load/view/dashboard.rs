@@ -7,11 +7,11 @@ use std::time::Duration;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::prelude::{Frame, Line, Modifier, Span, Style};
 use ratatui::widgets::Paragraph;
-use tidegate_load::{Point, Quantile, RunStage, Snapshot};
+use tidegate_load::{DriverNow, Point, Quantile, RunStage, Snapshot};
 
 use super::panels;
 use super::plots::{self, Curve, Plot, Scale};
-use super::text::{BAD, BOLD, GOOD, MAIN, SOFT, WARN, bar, rate, span, time};
+use super::text::{BAD, BOLD, GOOD, MAIN, SOFT, WARN, bar, driver_line, rate, span, time};
 
 /// Seconds kept for the charts: bounds the memory of a long run.
 const KEPT: usize = 900;
@@ -23,6 +23,8 @@ const TWO: u16 = 54;
 const THREE: u16 = 78;
 /// Width below which charts are stacked.
 const NARROW: u16 = 70;
+/// Most drivers of a fleet that have a line each.
+const DRIVERS: usize = 8;
 /// Lines of a chart.
 const CHART: u16 = 7;
 
@@ -56,12 +58,15 @@ impl Dashboard {
     pub fn draw(&self, frame: &mut Frame) {
         let area = frame.area();
         let warnings = self.now.iter().flat_map(|now| &now.driver_warnings).collect::<Vec<_>>();
-        let parts = [1, 1, warnings.len().min(3) as u16].map(Constraint::Length);
+        let drivers: Vec<Line> = self.now.iter().flat_map(|now| &now.drivers).map(driver).collect();
+        let shown = drivers.len().min(DRIVERS) as u16;
+        let parts = [1, 1, warnings.len().min(3) as u16, shown].map(Constraint::Length);
         let parts = parts.into_iter().chain([Constraint::Fill(1)]);
-        let [head, progress, warned, body] = Layout::vertical(parts).areas(area);
+        let [head, progress, warned, each, body] = Layout::vertical(parts).areas(area);
         let warn = |why: &&String| Line::raw(format!(" THE LOAD GENERATOR IS SATURATED: {why}"));
         let warnings = warnings.iter().map(warn).collect::<Vec<_>>();
         frame.render_widget(Paragraph::new(warnings).style(BAD.patch(BOLD)), warned);
+        frame.render_widget(Paragraph::new(drivers), each);
         self.draw_head(frame, head);
         self.draw_progress(frame, progress);
         let Some(now) = &self.now else {
@@ -239,6 +244,11 @@ impl Dashboard {
     }
 }
 
+fn driver(driver: &DriverNow) -> Line<'static> {
+    let style = if driver.ended || driver.saturated { BAD } else { SOFT };
+    Line::styled(driver_line(driver), style)
+}
+
 impl Curve {
     fn dotted(self) -> Self {
         Self { dotted: true, ..self }
@@ -309,6 +319,7 @@ mod tests {
             last: Point { driver_cpu_share: 0.42, ..second },
             second: Some(second),
             driver_warnings: Vec::new(),
+            drivers: Vec::new(),
             histograms: None,
         }
     }
@@ -318,6 +329,24 @@ mod tests {
             Dashboard::new("shop against https://a".into(), Duration::from_secs(10));
         (1..=seconds).for_each(|second| dashboard.add(&snapshot(f64::from(second))));
         dashboard
+    }
+
+    #[test]
+    fn each_driver_of_a_fleet_has_a_line() {
+        let mut dashboard = after(15);
+        let last = dashboard.now.as_ref().map(|now| now.last);
+        let driver = |name: &str, last, ended| DriverNow {
+            name: name.into(),
+            last,
+            ended,
+            saturated: last.is_some(),
+        };
+        let drivers = vec![driver("lon-1", last, false), driver("lon-2", None, true)];
+        let now = Snapshot { drivers, ..dashboard.now.take().unwrap() };
+        dashboard.add(&now);
+        let text = drawn(&dashboard, 80, 24);
+        let first = "lon-1: offered 20.0/s, answered 1,234/s, 1,048 in flight, CPU 42 %, SATURATED";
+        assert!(text.contains(first) && text.contains("lon-2: has ended"), "{text}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Figures as text for the live screen: short, and of constant width as they change.
 
 use ratatui::prelude::{Color, Modifier, Span, Style};
-use tidegate_load::Quantile;
+use tidegate_load::{DriverNow, Quantile};
 use tidegate_report::number::thousands;
 
 /// Frames, axes, names.
@@ -52,6 +52,24 @@ pub fn span(seconds: f64) -> String {
         60..3600 => format!("{} min {} s", s / 60, s % 60),
         _ => format!("{} h {} min", s / 3600, s % 3600 / 60),
     }
+}
+
+/// A driver of a fleet beside the sum, in one line.
+pub fn driver_line(driver: &DriverNow) -> String {
+    let DriverNow { name, last, ended, saturated } = driver;
+    let state = match (ended, last) {
+        (true, _) => "has ended".to_owned(),
+        (false, None) => "has not begun".to_owned(),
+        (false, Some(last)) => format!(
+            "offered {}/s, answered {}/s, {} in flight, CPU {:.0} %{}",
+            rate(last.offered_per_s),
+            rate(last.requests_per_s),
+            count(last.in_flight),
+            last.driver_cpu_share * 100.0,
+            if *saturated { ", SATURATED" } else { "" }
+        ),
+    };
+    format!("  {name}: {state}")
 }
 
 /// A bar of `cells` cells, of which `share` (0 to 1) is filled, to an eighth of a cell.

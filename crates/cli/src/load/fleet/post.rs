@@ -1,0 +1,221 @@
+//! Sealed packets over NATS: who may be heard, and under which subjects.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use tidegate_config::Problem;
+use tidegate_fleet::{
+    Access, Connection, Error, Opener, Refused, RefusedCounts, Sealer, Secret, Subscription,
+    is_name, read_server, unix_now,
+};
+use tidegate_load::fleet::clock::Now;
+
+use crate::exit::bad_input;
+
+/// Packets that wait to be read.
+const WAITING: usize = 2048;
+
+/// Flags for the servers of NATS.
+#[derive(clap::Args)]
+pub struct AccessArgs {
+    /// File with the secret that coordinator and agents share; they hear nobody without it
+    #[arg(long, value_name = "FILE", help_heading = "Fleet")]
+    pub secret: Option<PathBuf>,
+    /// File with the credentials for NATS (.creds: a user JWT and its nkey)
+    #[arg(long, value_name = "FILE", conflicts_with = "nkey", help_heading = "Fleet")]
+    credentials: Option<PathBuf>,
+    /// File with the seed of the nkey for NATS
+    #[arg(long, value_name = "FILE", help_heading = "Fleet")]
+    nkey: Option<PathBuf>,
+    /// Certificate authorities of the NATS servers (PEM); with them, connections need TLS
+    #[arg(long, value_name = "FILE", help_heading = "Fleet")]
+    nats_ca: Option<PathBuf>,
+    /// Name of the fleet: agents of another one are not asked
+    #[arg(long, value_name = "NAME", default_value = "tidegate", help_heading = "Fleet")]
+    fleet_name: String,
+}
+
+/// A connection to the fleet.
+pub struct Post {
+    pub connection: Connection,
+    /// The servers, as they can be shown.
+    pub servers: String,
+    fleet: String,
+    sealer: Sealer,
+    opener: Opener,
+    own: Subscription,
+    calls: Option<Subscription>,
+    refused: RefusedCounts,
+}
+
+/// The side of a fleet that a process is on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// It has a test.
+    Coordinator,
+    /// It waits for one.
+    Agent,
+}
+
+impl AccessArgs {
+    /// The servers, and the secret.
+    fn read(&self, flag: &str, servers: &[String]) -> anyhow::Result<(Access, Secret)> {
+        let wrong = |flag: &str, given: &dyn std::fmt::Display, problem: Problem| {
+            bad_input(format!("{flag} {given}: {}; {}", problem.rule, problem.remedy))
+        };
+        if !is_name(&self.fleet_name) {
+            return Err(bad_input(format!(
+                "--fleet-name {}: must have 1 to 64 letters, digits or .-_:, such as shop",
+                self.fleet_name
+            )));
+        }
+        let Some(secret) = &self.secret else {
+            return Err(bad_input(format!(
+                "{flag} needs --secret FILE, the secret that coordinator and agents share; \
+                 `openssl rand -hex 32` makes one, in a file that only you can read"
+            )));
+        };
+        let of_file = |flag: &'static str, file: &PathBuf| {
+            let file = file.display().to_string();
+            move |problem| wrong(flag, &file, problem)
+        };
+        let secret = Secret::read(secret, &self.fleet_name).map_err(of_file("--secret", secret))?;
+        let urls = servers.iter().map(|url| read_server(url).map_err(|it| wrong(flag, url, it)));
+        let mut access = Access::new(urls.collect::<anyhow::Result<_>>()?);
+        if let Some(file) = &self.credentials {
+            access = access.with_credentials(file).map_err(of_file("--credentials", file))?;
+        }
+        if let Some(file) = &self.nkey {
+            access = access.with_nkey(file).map_err(of_file("--nkey", file))?;
+        }
+        if let Some(file) = &self.nats_ca {
+            access = access.with_authorities(file).map_err(of_file("--nats-ca", file))?;
+        }
+        Ok((access, secret))
+    }
+
+    /// Connects to the fleet; `flag` names the servers. Waits up to five seconds for one.
+    pub async fn open(
+        &self,
+        flag: &str,
+        servers: &[String],
+        name: &str,
+        side: Side,
+    ) -> anyhow::Result<Post> {
+        let (access, secret) = self.read(flag, servers)?;
+        if !is_name(name) {
+            return Err(bad_input(format!(
+                "--name {name}: must have 1 to 64 letters, digits or .-_:, such as lon-1"
+            )));
+        }
+        let of_user = |error| match error {
+            Error::Operator(why) => bad_input(format!("{flag}: {why}")),
+            Error::Lost(why) => anyhow::anyhow!("{flag}: {why}"),
+        };
+        let fleet = self.fleet_name.clone();
+        let connection = Connection::connect(&access, &fleet, name).await.map_err(of_user)?;
+        let subscribe =
+            async |subject: String| connection.subscribe(&subject, WAITING).await.map_err(of_user);
+        let own = subscribe(subject(&fleet, side, name)).await?;
+        let calls = match side {
+            Side::Agent => Some(subscribe(calls(&fleet)).await?),
+            Side::Coordinator => None,
+        };
+        let sealer = Sealer::new(&secret, name, unix_now())
+            .map_err(|_| anyhow::anyhow!("the system's random generator failed"))?;
+        let (opener, refused) = (Opener::new(secret), RefusedCounts::default());
+        let servers = access.shown();
+        let post = Post { connection, servers, fleet, sealer, opener, own, calls, refused };
+        let begun = Instant::now();
+        while !post.connection.connected() && begun.elapsed() < Duration::from_secs(5) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Ok(post)
+    }
+}
+
+/// The subject of a side's process.
+fn subject(fleet: &str, side: Side, name: &str) -> String {
+    match side {
+        Side::Coordinator => format!("tidegate.{fleet}.load.coordinator.{name}"),
+        Side::Agent => format!("tidegate.{fleet}.load.agent.{name}"),
+    }
+}
+
+/// The subject on which coordinators call all agents.
+fn calls(fleet: &str) -> String {
+    format!("tidegate.{fleet}.load.call")
+}
+
+impl Post {
+    /// Sends a packet to the process of this name on that side; to all agents without a name.
+    pub fn send(&self, side: Side, to: Option<&str>, packet: &[u8]) {
+        let subject = to.map_or_else(|| calls(&self.fleet), |to| subject(&self.fleet, side, to));
+        let content = BASE64_STANDARD.encode(packet);
+        // What is not sent now is sent again, or too late to be of use.
+        if let Ok(message) = self.sealer.seal(&subject, &content, unix_now()) {
+            self.connection.publish(&subject, message);
+        }
+    }
+
+    /// The next packet that was not refused, with the name of its sender. Can be dropped and called
+    /// again.
+    pub async fn receive(&mut self) -> (String, Vec<u8>) {
+        loop {
+            let message = match &mut self.calls {
+                None => self.own.next().await,
+                Some(calls) => tokio::select! {
+                    message = calls.next() => message,
+                    message = self.own.next() => message,
+                },
+            };
+            let opened = self.opener.open::<String>(&message.subject, &message.payload, unix_now());
+            let packet = opened.and_then(|opened| {
+                let packet = BASE64_STANDARD.decode(opened.content);
+                packet.map(|packet| (opened.sender, packet)).map_err(|_| Refused::Broken)
+            });
+            match packet {
+                Ok(packet) => return packet,
+                Err(reason) => self.refused.add(reason),
+            }
+        }
+    }
+
+    /// Why the fleet cannot be heard, in words: the connection is lost, or messages were refused.
+    pub fn trouble(&self) -> Option<String> {
+        if !self.connection.connected() {
+            let why = self.connection.fault().map(|why| format!(" ({why})")).unwrap_or_default();
+            return Some(format!("no NATS server answers at {}{why}", self.servers));
+        }
+        let refused = self.refused.all().filter(|(_, count)| *count > 0);
+        let refused: Vec<_> = refused.map(|(why, count)| format!("{count} {why}")).collect();
+        (!refused.is_empty()).then(|| format!("messages were refused: {}", refused.join(", ")))
+    }
+}
+
+/// The clocks of this process.
+pub struct Clock(Instant);
+
+impl Clock {
+    /// Begins to count.
+    pub fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Now, by both clocks.
+    pub fn now(&self) -> Now {
+        let wall_ns = u64::try_from(unix_now().as_nanos()).unwrap_or(u64::MAX);
+        Now { at: self.0.elapsed(), wall_ns }
+    }
+}
+
+/// A name for this process that no other has: that of its machine, and its number.
+pub fn own_name() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let fits = |c: &char| c.is_ascii_alphanumeric() || ".-_".contains(*c);
+    let host: String = host.trim().chars().filter(fits).take(48).collect();
+    let host = if host.is_empty() { "host".to_owned() } else { host };
+    format!("{host}-{}", std::process::id())
+}
