@@ -13,7 +13,7 @@ use crate::targets;
 /// The packages without their prefix, from the bottom layer to the top.
 const LAYERS: &[&[&str]] = &[
     &["hello", "host", "stats", "config", "report"],
-    &["agent", "control", "plan", "trace"],
+    &["agent", "control", "fleet", "plan", "trace"],
     &["sim", "gate", "load", "sitekit"],
     &["auction", "card", "messages", "partners", "render"],
     &["b2b", "brokerage", "shop"],

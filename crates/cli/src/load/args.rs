@@ -109,7 +109,7 @@ pub struct Args {
           value_parser = clap::value_parser!(u32).range(1..=256), help_heading = "Load generator")]
     pub(super) drivers: u32,
     #[command(flatten)]
-    pub(super) fleet: super::fleet::FleetArgs,
+    pub(super) fleet: super::fleet::args::FleetArgs,
     /// Generate one shard of a test that several processes or machines share, such as 1/3:
     /// every third arrival. All shards need the same flags and the same --start-at; add up
     /// their --json files with `tidegate load merge`

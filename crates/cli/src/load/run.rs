@@ -41,7 +41,7 @@ pub(super) fn run_once(
         }
     }
     let result = if args.fleet.is_used() {
-        fleet::run(args, &plan, number, stop, &mut display)
+        fleet::run(&args.fleet, || plan::plan(args), &plan, number, stop, &mut display)
     } else if args.drivers > 1 {
         drivers::run(&plan, number, args.drivers, stop, &mut display)
     } else {

@@ -1,7 +1,7 @@
 //! The agent's side: answers calls, takes one test at a time, and leaves it when its coordinator
 //! says so or is not heard any more.
 
-use super::clock::Now;
+use super::clock::{Echo, Now};
 use super::coordinator::Order;
 use super::link::{Link, SILENCE, TooLarge};
 use super::packet::{Content, NotAPacket, Packet};
@@ -70,8 +70,6 @@ impl Agent {
                 return None;
             }
         };
-        let mut heard = Link::new(0, now);
-        heard.hear(&packet, now);
         let own = self
             .running
             .as_ref()
@@ -80,7 +78,8 @@ impl Agent {
             Content::Call => {
                 let busy = self.running.as_ref().filter(|_| !own);
                 let busy = busy.map(|it| format!("it runs a test of {}", it.coordinator));
-                self.answer(from, packet.test, Some(&heard), Content::Here { busy }, now);
+                let echo = Echo { sent_ns: packet.sent_ns, received_ns: now.wall_ns };
+                self.answer(from, packet.test, Some(echo), Content::Here { busy }, now);
                 None
             }
             Content::Link { ack, piece } => {
@@ -141,10 +140,9 @@ impl Agent {
         }
     }
 
-    fn answer(&mut self, to: &str, test: u64, heard: Option<&Link>, content: Content, now: Now) {
+    fn answer(&mut self, to: &str, test: u64, echo: Option<Echo>, content: Content, now: Now) {
         if self.answers.len() < ANSWERS {
             let packet = Packet::new(&self.version, test, now.wall_ns, content);
-            let echo = heard.and_then(Link::echo);
             self.answers.push((to.to_owned(), Packet { echo, ..packet }));
         }
     }

@@ -83,11 +83,6 @@ impl Link {
         (self.heard, self.sent, self.progress) = (now.at, now.at, now.at);
     }
 
-    /// The newest packet of the other side.
-    pub fn echo(&self) -> Option<Echo> {
-        self.echo
-    }
-
     /// The other side's clock.
     pub fn clock(&self) -> &ClockFilter {
         &self.clock

@@ -272,6 +272,20 @@ mod tests {
     }
 
     #[test]
+    fn a_lost_driver_holds_nothing_up() {
+        let mut live = LiveMerge::new(2);
+        live.name(shard(2), "lon-2");
+        for number in [1, 2] {
+            live.add(shard(number), snapshot_of(1.0, RunStage::Measure, 30, 10));
+        }
+        live.remove(shard(2));
+        live.add(shard(1), snapshot_of(5.0, RunStage::Measure, 90, 10));
+        let now = live.snapshot().unwrap();
+        assert_eq!((now.elapsed_s, now.stage, now.in_flight), (5.0, RunStage::Measure, 3));
+        assert!(now.drivers.len() == 1 && now.drivers[0].ended);
+    }
+
+    #[test]
     fn the_stage_is_the_earliest_of_all_drivers() {
         let mut live = LiveMerge::new(2);
         live.add(shard(1), snapshot_of(1.0, RunStage::Measure, 30, 10));

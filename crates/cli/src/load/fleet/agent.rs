@@ -152,7 +152,7 @@ impl Host {
                 self.tests += 1;
                 match self.start(&args, &job) {
                     Ok((driver, shard)) => {
-                        say(&format!("test of {coordinator}: prepares part {shard}"));
+                        say(&format!("test of {coordinator}: prepares shard {shard}"));
                         self.driver = Some(driver);
                     }
                     Err(error) => {

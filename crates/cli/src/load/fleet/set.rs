@@ -11,7 +11,7 @@ use tidegate_load::fleet::clock::ClockOffset;
 use tidegate_load::fleet::coordinator::{Chosen, Coordinator, Event, Order};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::FleetArgs;
+use super::args::FleetArgs;
 use super::post::{Clock, Post, Side, own_name};
 use crate::load::drivers::lead::{DriverEvent, Drivers, Observer};
 use crate::load::drivers::message::{Message, Start};

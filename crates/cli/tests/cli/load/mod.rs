@@ -5,6 +5,7 @@ mod compare;
 mod drivers;
 mod feeders;
 mod flags;
+mod fleet;
 mod import;
 mod mistakes;
 mod otlp;
