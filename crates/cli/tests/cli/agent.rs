@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
+use tidegate_lab::Network;
 
 /// A folder with a secret that only its owner may read.
 fn secret() -> (TempDir, PathBuf) {
@@ -69,69 +70,14 @@ impl Drop for Ended {
     }
 }
 
-/// A network of its own, joined to this one by a pair of interfaces; deleted when dropped.
-struct Network {
-    name: String,
-    near: String,
-    far: String,
-}
-
-impl Network {
-    /// `None`, said aloud, where this user may not make one.
-    fn make() -> Option<Self> {
-        let id = std::process::id();
-        // A link of two addresses from the range for tests of networks (RFC 2544).
-        let third = id % 250;
-        let it = Self {
-            name: format!("tg{id}"),
-            near: format!("198.18.{third}.1"),
-            far: format!("198.18.{third}.2"),
-        };
-        let (name, veth, peer) = (it.name.clone(), format!("tga{id}"), format!("tgb{id}"));
-        let (near, far) = (format!("{}/30", it.near), format!("{}/30", it.far));
-        let steps: [&[&str]; 6] = [
-            &["netns", "add", &name],
-            &["link", "add", &veth, "type", "veth", "peer", "name", &peer, "netns", &name],
-            &["addr", "add", &near, "dev", &veth],
-            &["link", "set", &veth, "up"],
-            &["-n", &name, "addr", "add", &far, "dev", &peer],
-            &["-n", &name, "link", "set", &peer, "up"],
-        ];
-        for step in steps {
-            let output = Command::new("ip").args(step).output();
-            let done = output.as_ref().is_ok_and(|output| output.status.success());
-            if !done {
-                let why = output.map(|output| output.stderr_text()).unwrap_or_default();
-                eprintln!("SKIPPED: a network namespace needs root and ip: {}", why.trim());
-                return None;
-            }
-        }
-        Some(it)
-    }
-
-    /// A command within it.
-    fn command(&self, program: &str) -> Command {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.name, program]);
-        command
-    }
-}
-
-impl Drop for Network {
-    fn drop(&mut self) {
-        // The interfaces go with it.
-        let _ = Command::new("ip").args(["netns", "del", &self.name]).output();
-    }
-}
-
 #[test]
 fn an_agent_on_another_network_tells_the_load_of_the_service_there() {
-    let Some(network) = Network::make() else { return };
+    let Some(network) = Network::unless_refused(&["service"]) else { return };
     let (folder, secret) = secret();
-    let address = format!("{}:8080", network.far);
-    let _service = Ended(service(&mut network.command("python3"), &address));
-    let mut agent = network.command(env!("CARGO_BIN_EXE_tidegate"));
-    let listen = format!("{}:9444", network.far);
+    let [address, listen] = [8080, 9444].map(|port| network.socket("service", port).unwrap());
+    let [address, listen] = [address, listen].map(|it| it.to_string());
+    let _service = Ended(service(&mut network.command("service", "python3").unwrap(), &address));
+    let mut agent = network.command("service", env!("CARGO_BIN_EXE_tidegate")).unwrap();
     agent.args(["agent", "--listen", &listen, "--secret", &text(&secret), "--port", "8080"]);
     let agent = Running::announced(&mut agent, Stdio::inherit()).unwrap();
     assert_eq!(agent.address("agent"), format!("udp://{listen}"));
