@@ -11,6 +11,7 @@ mod deploy;
 mod forged;
 mod fulfil;
 mod gate_signals;
+mod kubernetes;
 mod load;
 mod measured_costs;
 mod partners;
