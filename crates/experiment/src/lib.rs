@@ -6,6 +6,7 @@ mod claim;
 pub mod compare;
 mod driver;
 pub mod experiment;
+pub mod faults;
 pub mod folder;
 mod jdbc;
 mod message_client;

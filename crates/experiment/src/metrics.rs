@@ -159,6 +159,24 @@ pub const METRICS: &[Metric] = &[
         "customers",
         "the same at the capacity that the baseline measured, without response times",
     ),
+    metric(
+        "completed_before_per_s",
+        "sessions/s",
+        "sessions completed, per second, before the faults of a fault file",
+    ),
+    metric(
+        "completed_during_per_s",
+        "sessions/s",
+        "the same from the first fault until all are mended",
+    ),
+    metric("completed_after_per_s", "sessions/s", "the same from two seconds after that"),
+    metric(
+        "fairness_before",
+        "",
+        "how equal the chances of a new session are at the gates, before the faults: Jain's index of the shares that they admit, 1 if all are the same",
+    ),
+    metric("fairness_during", "", "the same during the faults, of the gates that serve throughout"),
+    metric("fairness_after", "", "the same after them"),
     metric("machine_speed", "", "speed of the machine, 1 is its median in this study"),
 ];
 

@@ -91,10 +91,19 @@ impl Network {
     /// # Errors
     /// No host is called so, or its namespace is gone.
     pub fn command(&self, host: &str, program: impl AsRef<std::ffi::OsStr>) -> Result<Command> {
+        let mut command = Command::new(program);
+        self.enter(host, &mut command)?;
+        Ok(command)
+    }
+
+    /// Lets a command run on a host.
+    ///
+    /// # Errors
+    /// As [`Self::command`].
+    pub(crate) fn enter(&self, host: &str, command: &mut Command) -> Result<()> {
         self.place(host)?;
         let path = Path::new("/run/netns").join(self.namespace(host));
         let namespace = File::open(&path).of_machine(path.display())?;
-        let mut command = Command::new(program);
         // SAFETY: between fork and exec the closure makes one system call, with a descriptor that
         // it owns.
         unsafe {
@@ -105,7 +114,7 @@ impl Network {
                 }
             });
         }
-        Ok(command)
+        Ok(())
     }
 
     /// Cuts every link between hosts of one group and of another, in both directions. Packets are

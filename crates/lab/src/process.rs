@@ -11,6 +11,7 @@ use tidegate_host::{Cores, Files, cpu_clock, processes, scheduling};
 
 use crate::error::{Error, Fault, Result};
 use crate::log::Log;
+use crate::network::Network;
 
 /// Time between two looks at a process that is waited for.
 const POLL: Duration = Duration::from_millis(5);
@@ -56,6 +57,15 @@ impl Launch {
         let mut command = Command::new("/proc/self/exe");
         command.arg0(std::env::args_os().next().unwrap_or_else(|| name.into()));
         Self::new(name, command)
+    }
+
+    /// Lets the process run on a host of a network.
+    ///
+    /// # Errors
+    /// No host is called so.
+    pub fn within(mut self, network: &Network, host: &str) -> Result<Self> {
+        network.enter(host, &mut self.command)?;
+        Ok(self)
     }
 
     /// Adds arguments.

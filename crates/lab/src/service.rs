@@ -51,6 +51,11 @@ impl Service {
         self.process.exit()
     }
 
+    /// Kills it where it is.
+    pub fn kill(&mut self) {
+        self.process.kill();
+    }
+
     /// CPU seconds that the process has used since its start.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ use tidegate_load::{
     Suite, Summary, TlsVersions,
 };
 
+use super::faults::Played;
 use super::host::HostReadings;
 use super::relayed::relayed;
 use super::warm_up::WarmUp;
@@ -83,13 +84,17 @@ impl Driver for Customers {
         // That of the operator ends more than this run.
         let stop = plan.stop.clone();
         let mut measured = Measured::new(window.grant, window.folder, relay)?;
+        let mut faults = Played::of(started, window.planned)?;
         let warm_up = plan.warm_up;
         let mut began = None;
         let summary = tidegate_load::run(plan, &mut |snapshot| {
             let elapsed = Duration::from_secs_f64(snapshot.elapsed_s);
             began.get_or_insert_with(|| Instant::now() - elapsed);
             measured.observe(snapshot, started);
-            if show(snapshot).is_break() || window.stop.is_stopped() {
+            let now_s = snapshot.elapsed_s - warm_up.as_secs_f64();
+            let go_on = snapshot.stage != RunStage::Measure
+                || faults.as_mut().is_none_or(|faults| faults.go_on(now_s));
+            if show(snapshot).is_break() || window.stop.is_stopped() || !go_on {
                 stop.stop();
             }
         });
@@ -105,8 +110,12 @@ impl Driver for Customers {
         write(&window.folder.join("load.json"), &json)?;
         let from = began.unwrap_or_else(Instant::now) + warm_up;
         let length = Duration::from_secs_f64(summary.measured_s);
+        let mut figures = self.figures(&summary, &measured, window.grant);
+        if let Some(faults) = faults {
+            figures.extend(faults.figures(&summary.series, warm_up.as_secs_f64())?);
+        }
         Ok(Readings {
-            figures: self.figures(&summary, &measured, window.grant),
+            figures,
             phases: phases(&summary),
             courses: BTreeMap::new(),
             seconds: summary.series.iter().map(|point| second(point, &measured)).collect(),
@@ -162,6 +171,9 @@ impl Customers {
         let Window { planned, folder, .. } = *window;
         let settings = &planned.settings;
         let mut plan = Plan::new(self.scenario.clone(), &started.target()?);
+        if let Some(fleet) = started.system().fleet() {
+            plan.resolve = vec![fleet.resolve()?];
+        }
         plan.arrivals = Some(self.offered.arrivals.clone());
         plan.warm_up = Duration::from_secs_f64(planned.windows.warm_up_s);
         plan.measure = Duration::from_secs_f64(planned.windows.measured_s);

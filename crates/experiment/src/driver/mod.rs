@@ -1,6 +1,7 @@
 //! What comes to a system in a run, and what is read of it.
 
 mod customers;
+mod faults;
 mod host;
 mod messages;
 mod relayed;

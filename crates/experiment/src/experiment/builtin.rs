@@ -22,6 +22,7 @@ pub const BUILT_IN: &[BuiltIn] = &[
     BuiltIn { name: "ciphers", text: include_str!("../../experiments/ciphers.toml") },
     BuiltIn { name: "shop", text: include_str!("../../experiments/shop.toml") },
     BuiltIn { name: "node", text: include_str!("../../experiments/node.toml") },
+    BuiltIn { name: "fleet", text: include_str!("../../experiments/fleet.toml") },
     BuiltIn { name: "messages", text: include_str!("../../experiments/messages.toml") },
 ];
 

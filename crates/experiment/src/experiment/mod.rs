@@ -325,6 +325,11 @@ fn services(root: &Section<'_>, experiment: &Experiment, all: &[Combination]) {
             "set site = \"shop\" and gate = true, or leave static_tier out",
         ),
         (
+            any(|it| it.faults.is_some() && !it.can_be_a_fleet()),
+            "has faults in runs of another site than the auction, without a gate of this program, or with a database, a relay or a trace",
+            "leave these out, or leave out faults",
+        ),
+        (
             any(|it| it.is_of_messages() && (it.gate || it.has_load())),
             "has a gate or a load before site = \"messages\", whose client sends one request after another",
             "set gate = false, and leave out load, rate and customers",

@@ -8,7 +8,7 @@ use super::keys::{
     CLAIM, EXPERIMENT, FACTOR, FIGURE, OVERHEAD, QUICK, SERVERS, SERVERS_SITE, SYSTEM, TABLE,
     WINDOWS, WORKLOAD,
 };
-use crate::{metrics, phases};
+use crate::{faults, metrics, phases};
 
 const INTRODUCTION: &str = "\
 # Experiment files
@@ -61,6 +61,11 @@ pub fn reference() -> String {
         ("[[figures]]", &FIGURE),
     ];
     for (title, keys) in tables {
+        let table = keys.table();
+        let _ = write!(page, "\n## {title}\n\n{}\n\n", table.about);
+        write_keys(&mut page, &table);
+    }
+    for (title, keys) in faults::tables() {
         let table = keys.table();
         let _ = write!(page, "\n## {title}\n\n{}\n\n", table.about);
         write_keys(&mut page, &table);

@@ -10,6 +10,7 @@ use super::keys::{
     BUILDS, CERTIFICATES, CONFIGURATIONS, GROUPS, HANDSHAKES, KEEPS, PASSWORD_COSTS,
     PASSWORD_SITES, SECURITY, SITES, SIZES, STUBS, SUITES, SYSTEM, TLS, WORKLOAD,
 };
+use crate::faults::{BUILT_IN as BUILT_IN_FAULTS, Faults};
 use crate::metrics::messages;
 
 /// System and workload of one run, without anything left open. The fields have the names of
@@ -92,6 +93,9 @@ pub struct Settings {
     /// Whether gate, site and customers are traced, where there is a gate.
     #[serde(default)]
     pub trace: bool,
+    /// The fleet that serves and what goes wrong with it, by name or path.
+    #[serde(default)]
+    pub faults: Option<String>,
     /// Processors of service and gate.
     pub processors: u32,
     /// Whether the service and what comes share all processors.
@@ -185,12 +189,25 @@ impl<'r> From<'_, 'r> {
             Self::Level(value) => value.read(&key.rule),
         }
     }
+
+    fn value(self, key: &str) -> Option<Value<'r>> {
+        match self {
+            Self::Table(section) => section.get(key),
+            Self::Level(value) => Some(value.clone()),
+        }
+    }
 }
 
 impl Settings {
     /// Whether there is a trace through all levels: it is asked for, and there is a gate.
     pub fn is_traced(&self) -> bool {
         self.trace && self.gate
+    }
+
+    /// Whether several gates on hosts of their own can be measured with it.
+    pub(super) fn can_be_a_fleet(&self) -> bool {
+        let plain = self.site == "auction" && self.command.is_empty() && self.database.is_none();
+        plain && self.gate && !self.policy.starts_with("peer:") && !self.relay && !self.trace
     }
 
     /// Whether it says how many customers come.
@@ -287,6 +304,7 @@ impl Settings {
             "verify" => self.verify = from.read(&s.verify)?,
             "measured_pages" => self.measured_pages = from.read(&s.measured_pages)?,
             "trace" => self.trace = from.read(&s.trace)?,
+            "faults" => self.faults = Some(faults(from.read(&s.faults)?, from)?),
             "processors" => self.processors = from.read(&s.processors)?.try_into().ok()?,
             "shared_processors" => self.shared_processors = from.read(&s.shared_processors)?,
             "processor_share" => self.processor_share = Some(from.read(&s.processor_share)?),
@@ -325,16 +343,26 @@ impl Settings {
     }
 }
 
+/// The name of a fault file that ships, or the path of a file that is one. `None` after a mistake.
+fn faults(name: &str, from: From<'_, '_>) -> Option<String> {
+    let value = from.value("faults")?;
+    let name = match BUILT_IN_FAULTS.iter().any(|(known, _)| *known == name) {
+        true => name.to_owned(),
+        false => value.resolve(name).to_string_lossy().into_owned(),
+    };
+    let read = Faults::named(&name);
+    read.map_err(|wrong| value.wrong(format!("is no valid fault file: {wrong}"), "mend it"))
+        .ok()?;
+    Some(name)
+}
+
 /// The name of a scenario that ships, or the path of a file that is one. `None` after a
 /// mistake.
 fn scenario(name: &str, from: From<'_, '_>) -> Option<String> {
     if Scenario::built_in_text(name).is_some() {
         return Some(name.to_owned());
     }
-    let value = match from {
-        From::Table(section) => section.get("scenario")?,
-        From::Level(value) => value.clone(),
-    };
+    let value = from.value("scenario")?;
     let path = value.resolve(name);
     match Scenario::from_file(&path) {
         Ok(_) => Some(path.to_string_lossy().into_owned()),
@@ -371,7 +399,7 @@ mod tests {
         let later = later.into_iter().chain(["password_cost", "group", "customers", "keep"]);
         let later = later.chain(["handshakes", "trace", "configuration", "shared_processors"]);
         let later = later.chain(["build", "size", "suite", "mutual", "verify", "measured_pages"]);
-        let later = later.chain(["relay", "round_trip", "database_share"]);
+        let later = later.chain(["relay", "round_trip", "database_share", "faults"]);
         later.for_each(|name| assert!(fields.remove(name).is_some(), "{name}"));
         let read = serde_json::from_value(Json::Object(fields)).unwrap();
         assert_eq!(settings, Some(read));

@@ -48,9 +48,34 @@ pub(super) fn start(
     workshop: &Workshop,
     folder: &Path,
 ) -> Result<Service> {
-    let config = write(settings, upstream, workshop, folder)?;
+    let config = write(settings, &Place::before(upstream), workshop, folder)?;
     let launch = of_this_program("gate", cores, &folder.join("gate.log"))?;
     Service::start(launch.args(["gate".into(), "--config".into(), config]))
+}
+
+/// Where a gate stands.
+pub(super) struct Place {
+    /// Address for customers.
+    pub(super) listen: String,
+    /// Address of its admin pages.
+    pub(super) admin: String,
+    /// The keys of `[upstream]`.
+    pub(super) upstream: String,
+    /// Further tables.
+    pub(super) more: String,
+}
+
+impl Place {
+    /// Any port of this machine, before a service.
+    fn before(upstream: &str) -> Self {
+        let insecure = if upstream.starts_with("https:") { "insecure = true\n" } else { "" };
+        Self {
+            listen: "127.0.0.1:0".into(),
+            admin: "127.0.0.1:0".into(),
+            upstream: format!("url = {upstream:?}\n{insecure}"),
+            more: String::new(),
+        }
+    }
 }
 
 /// Policies that the gate knows in a build with the feature `rivals` alone.
@@ -74,7 +99,7 @@ pub fn check_policies(
         if Peer::of(&settings.policy)?.is_some() {
             continue;
         }
-        let config = write(settings, "http://127.0.0.1:1", workshop, folder)?;
+        let config = write(settings, &Place::before("http://127.0.0.1:1"), workshop, folder)?;
         let output = Command::new("/proc/self/exe").arg("check").arg(&config).output();
         let output =
             output.map_err(|error| Error::Machine(format!("cannot check the policy: {error}")))?;
@@ -95,9 +120,9 @@ pub fn check_policies(
 }
 
 /// Writes the configuration of a gate.
-fn write(
+pub(super) fn write(
     settings: &Settings,
-    upstream: &str,
+    place: &Place,
     workshop: &Workshop,
     folder: &Path,
 ) -> Result<PathBuf> {
@@ -106,7 +131,7 @@ fn write(
     };
     std::fs::create_dir_all(folder).map_err(|error| cannot_write(folder, error))?;
     let file = folder.join("gate.toml");
-    let mut text = configuration(settings, upstream, workshop)?;
+    let mut text = configuration(settings, place, workshop)?;
     if settings.is_traced() {
         text += &format!("\n[trace]\nfile = {}\n", absolute(&folder.join(TRACE))?);
     }
@@ -116,10 +141,9 @@ fn write(
 }
 
 /// The gate's defaults, but for times that follow the customers' pace and the certificate.
-fn configuration(settings: &Settings, upstream: &str, workshop: &Workshop) -> Result<String> {
+fn configuration(settings: &Settings, place: &Place, workshop: &Workshop) -> Result<String> {
     let certificate = workshop.certificate(&settings.certificate)?;
     let (chain, key) = (absolute(&certificate.chain)?, absolute(&certificate.key)?);
-    let insecure = if upstream.starts_with("https:") { "insecure = true\n" } else { "" };
     let scaled = || GateTimes::scaled(settings.time_scale);
     let times = workshop.overrides.gate_times.unwrap_or_else(scaled);
     let routes = match settings.static_tier {
@@ -133,11 +157,15 @@ fn configuration(settings: &Settings, upstream: &str, workshop: &Workshop) -> Re
         format!("\"{}ms\"", (seconds * 1000.0).round().clamp(least, most))
     };
     Ok(format!(
-        "[listen]\naddress = \"127.0.0.1:0\"\n\n[tls]\ncertificate = {chain}\nkey = {key}\n\n\
-         [upstream]\nurl = {upstream:?}\n{insecure}\n\
+        "[listen]\naddress = {listen:?}\n\n[tls]\ncertificate = {chain}\nkey = {key}\n\n\
+         [upstream]\n{upstream}\n\
          [admission]\npolicy = {policy:?}\nhold_time = {hold}\n\
          interval = {interval}\nsession_linger = {linger}\n\n\
-         [limits]\nidle_deadline = {idle}\n\n[admin]\naddress = \"127.0.0.1:0\"\n{routes}",
+         [limits]\nidle_deadline = {idle}\n\n[admin]\naddress = {admin:?}\n{routes}{more}",
+        listen = place.listen,
+        admin = place.admin,
+        upstream = place.upstream,
+        more = place.more,
         policy = settings.policy,
         hold = ms(times.hold_s, (0.0, 30e3)),
         interval = ms(times.interval_s, (10.0, 60e3)),
@@ -167,7 +195,8 @@ mod tests {
             time_scale: 0.025,
             ..Settings::default()
         };
-        let text = configuration(&settings, "https://127.0.0.1:1", &workshop).unwrap();
+        let text =
+            configuration(&settings, &Place::before("https://127.0.0.1:1"), &workshop).unwrap();
         let times = ["hold_time = \"75ms\"", "session_linger = \"1500ms\"", "\"250ms\""];
         let others = ["policy = \"a \\\"b\\\"\"", "rsa-2048.crt", "insecure = true"];
         for expected in times.into_iter().chain(others) {
@@ -175,7 +204,8 @@ mod tests {
         }
         let times = GateTimes { keep_alive_s: 0.002, ..GateTimes::scaled(0.025) };
         workshop.overrides.gate_times = Some(times);
-        let text = configuration(&settings, "https://127.0.0.1:1", &workshop).unwrap();
+        let text =
+            configuration(&settings, &Place::before("https://127.0.0.1:1"), &workshop).unwrap();
         assert!(text.contains("idle_deadline = \"2ms\""), "{text}");
     }
 }

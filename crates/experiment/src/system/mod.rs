@@ -2,6 +2,7 @@
 
 mod b2b;
 mod brokerage;
+mod fleet;
 mod front;
 mod gate;
 mod messages;
@@ -27,6 +28,7 @@ use crate::folder::MAKE_ROOM;
 use crate::metrics::messages::SITE;
 use crate::{Error, Result};
 use brokerage::Brokerage;
+pub use fleet::{Decided, Fleet, fairness};
 use front::Front;
 pub use gate::{GateTimes, TRACE, check_policies};
 pub use messages::{Configuration, Server, leave_out_java};
@@ -151,6 +153,24 @@ pub trait System: std::fmt::Debug + Send + Sync {
         None
     }
 
+    /// CPU seconds of the service, and of gates that are part of the system.
+    ///
+    /// # Errors
+    /// A process has ended; with the last lines of its log.
+    fn cpu_s(&self) -> Result<(f64, f64)> {
+        Ok((self.process().cpu_time()?.as_secs_f64(), 0.0))
+    }
+
+    /// Its processes, descendants included.
+    fn family(&self) -> Vec<u32> {
+        processes::family(&Files::new("/"), self.process().id())
+    }
+
+    /// The system as several gates on hosts of their own.
+    fn fleet(&self) -> Option<&Fleet> {
+        None
+    }
+
     /// CPU seconds of each of [`TIERS`], where it has them.
     ///
     /// # Errors
@@ -185,6 +205,9 @@ fn start(
 ) -> Result<Box<dyn System>> {
     if !settings.command.is_empty() {
         return Ok(Box::new(own::start(settings, cores, workshop, folder, stop)?));
+    }
+    if let Some(faults) = &settings.faults {
+        return Ok(Box::new(fleet::start(settings, faults, cores, workshop, folder)?));
     }
     Ok(match settings.site.as_str() {
         "tomcat" => Box::new(servers::tomcat(settings, cores, folder, stop)?),
@@ -280,7 +303,7 @@ impl Started {
         folder: &Path,
     ) -> Result<()> {
         self.front = self.gates.iter().position(|(policy, _)| *policy == settings.policy);
-        if settings.gate && self.front.is_none() {
+        if settings.gate && self.front.is_none() && self.system.fleet().is_none() {
             let upstream = self.system.url(true)?;
             let gate = Front::start(settings, &upstream, cores, workshop, folder)?;
             self.gates.push((settings.policy.clone(), gate));
@@ -337,9 +360,10 @@ impl Started {
         let gate = gate.map(|time| time.as_secs_f64());
         let database = self.database.as_ref().map(|server| server.process().cpu_time());
         let database = database.transpose()?.unwrap_or_default().as_secs_f64();
-        let service = self.system.process().cpu_time()?.as_secs_f64() + database;
+        let (service, gates) = self.system.cpu_s()?;
         let tiers = self.system.tiers()?;
-        Ok(CpuSeconds { service, database, gate: gate.unwrap_or_default(), tiers })
+        let (service, gate) = (service + database, gates + gate.unwrap_or_default());
+        Ok(CpuSeconds { service, database, gate, tiers })
     }
 
     /// Every process, descendants included.
@@ -347,8 +371,8 @@ impl Started {
         let files = Files::new("/");
         let gates = self.gates.iter().map(|(_, gate)| gate.process().id());
         let database = self.database.iter().map(|server| server.process().id());
-        let own = gates.chain(database).chain([self.system.process().id()]);
-        own.flat_map(|id| processes::family(&files, id)).collect()
+        let beside = gates.chain(database).flat_map(|id| processes::family(&files, id));
+        beside.chain(self.system.family()).collect()
     }
 
     /// Those of the database server of the run's own; none without one.

@@ -47,14 +47,20 @@ pub(super) fn start(
 ) -> Result<Served> {
     let users = prepare(settings, workshop)?;
     let launch = of_this_program("site", cores, &folder.join("site.log"))?;
-    let args = arguments(settings, workshop, folder);
+    let args = arguments("127.0.0.1:0", settings, workshop, folder);
     Ok(Served::new(Service::start(launch.args(args))?, users))
 }
 
-fn arguments(settings: &Settings, workshop: &Workshop, folder: &Path) -> Vec<String> {
+/// The command line of a site that listens there.
+pub(super) fn arguments(
+    listen: &str,
+    settings: &Settings,
+    workshop: &Workshop,
+    folder: &Path,
+) -> Vec<String> {
     let after = workshop.overrides.extra_cpu_after;
     served::arguments(
-        &["site", "auction", "--listen", "127.0.0.1:0"],
+        &["site", "auction", "--listen", listen],
         [
             ("--scale", Some(SCALE.to_string())),
             ("--extra-cpu", Some((1e3 * settings.extra_cpu).to_string())),
@@ -77,7 +83,7 @@ mod tests {
         let workshop = Workshop::open(out.path(), out.path()).unwrap();
         let words = |cost: &str| {
             let settings = Settings { password_cost: cost.into(), ..Settings::default() };
-            let args = arguments(&settings, &workshop, out.path());
+            let args = arguments("127.0.0.1:0", &settings, &workshop, out.path());
             ["--password-cost", "--data"].map(|flag| {
                 let at = args.iter().position(|word| word == flag).unwrap();
                 args[at + 1].clone()
