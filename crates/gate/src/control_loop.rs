@@ -8,6 +8,7 @@ use crate::telemetry::clock::TICK;
 use crate::telemetry::counters::Totals;
 use crate::telemetry::labels::{Bucket, Class, Tier};
 use crate::telemetry::operator_log::OperatorLog;
+use crate::telemetry::recorder::Recorder;
 use crate::telemetry::usage::UsageMeter;
 use std::sync::Arc;
 use tidegate_control::{ClassWork, FullHandshake, KindWork, Part, Reading};
@@ -34,7 +35,7 @@ impl ControlLoop {
         let mut before = shared.totals();
         let mut started_before = sessions.started();
         let mut then = shared.now();
-        let mut log = OperatorLog::default();
+        let (mut log, mut recorder) = (OperatorLog::default(), Recorder::default());
         let mut interval = tokio::time::interval(TICK);
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -82,6 +83,7 @@ impl ControlLoop {
                 shared.controller().observe(now, &reading);
             }
             log.write(now, &totals, &shared);
+            recorder.tick(now, &totals, sessions.active(), &shared);
             (before, started_before, then) = (totals, started, now);
         }
     }

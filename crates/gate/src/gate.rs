@@ -431,8 +431,9 @@ impl Control {
             if let Some(admin) = admin {
                 let address = Some(admin.address());
                 let (shared, sessions) = (control.shared.clone(), control.sessions.clone());
+                let history = shared.history.clone();
                 let source = move || status::snapshot(&shared, &sessions, address);
-                let serve = admin.serve(Arc::new(source));
+                let serve = admin.serve(Arc::new(source), history);
                 let serve = until_handed_over(service.handed_over(), serve);
                 tokio::spawn(supervisor.clone().watch(Component::Admin, serve));
             }

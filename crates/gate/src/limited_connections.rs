@@ -18,7 +18,7 @@ pub struct LimitedConnections {
 }
 
 /// The use of one connection.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Uses {
     /// The number of its last request among those of all connections; 0 before the first.
     last: Arc<AtomicU64>,

@@ -6,6 +6,7 @@ use crate::config::Config;
 use crate::fleet::state::FleetState;
 use crate::reload::ReloadCounts;
 use crate::telemetry::counters::{Count, Counters, Totals};
+use crate::telemetry::history::SharedHistory;
 use crate::telemetry::route_counts::RouteTable;
 use crate::telemetry::usage::{Note, Used};
 use crate::upstream::health::Upstreams;
@@ -39,6 +40,8 @@ pub struct Shared {
     pub access_log: Arc<AccessLog>,
     /// How often the configuration was reloaded.
     pub reloads: ReloadCounts,
+    /// The last hour.
+    pub history: SharedHistory,
     /// The turns of prefixes in the admission queues.
     pub turns: Arc<Turns>,
     config: ArcSwap<Config>,
@@ -91,6 +94,7 @@ impl Shared {
             processors,
             config: ArcSwap::from_pointee(config),
             used: Mutex::default(),
+            history: SharedHistory::default(),
             addresses,
             upstream_note: Note::default(),
             tracing: None,

@@ -55,6 +55,8 @@ pub struct Chart<'a> {
     pub reference: Option<(f64, &'a str)>,
     /// A span of the x axis that is shaded, and its label, such as the warm-up.
     pub band: Option<(f64, f64, &'a str)>,
+    /// Moments of the x axis, each a vertical line with its short label at the upper end.
+    pub moments: &'a [(f64, String)],
     /// Upper end of the y axis; `None`: the highest value drawn.
     pub y_max: Option<f64>,
     /// Whether a mark is drawn at every point.
@@ -96,6 +98,7 @@ impl Chart<'_> {
         self.draw_band(&axis, &mut svg);
         self.draw_axes(&axis, &mut svg);
         self.draw_reference(&axis, &mut svg);
+        self.draw_moments(&axis, &mut svg);
         for line in self.lines {
             self.draw_line(line, &axis, &mut svg);
         }
@@ -146,6 +149,20 @@ impl Chart<'_> {
         };
         // Below the line where its label would leave the frame.
         svg.text("tick", (x, if y < TOP + LINE { y + 14.0 } else { y - 5.0 }), at, label);
+    }
+
+    /// Without the labels for which there is no room beside the one before.
+    fn draw_moments(&self, axis: &Axis, svg: &mut Svg) {
+        let (_, lower) = axis.edges();
+        let mut free = 0.0;
+        for (at, label) in self.moments {
+            let (x, half) = (axis.x(*at), LETTER * label.chars().count() as f64 / 2.0);
+            svg.line("reference", (x, TOP), (x, lower));
+            if x - half >= free {
+                svg.text("tick", (x, TOP - 4.0), At::Middle, label);
+                free = x + half + 3.0;
+            }
+        }
     }
 
     fn draw_line(&self, line: &Line, axis: &Axis, svg: &mut Svg) {
@@ -346,6 +363,16 @@ mod tests {
             y.parse::<f64>().unwrap()
         };
         assert!((y_of("one") - y_of("two")).abs() >= LINE - 0.11, "{svg}");
+    }
+
+    #[test]
+    fn moments_are_lines_with_labels_where_there_is_room_for_these() {
+        let lines = line(&[(0.5, 1.0), (4.0, 2.0)]);
+        let moments = [(1.0, "1".into()), (1.01, "<2>".into()), (3.0, "<3>".into())];
+        let svg = Chart { moments: &moments, ..chart(&lines, Scale::Linear) }.svg();
+        assert_eq!(svg.matches("class=\"reference\"").count(), 3, "{svg}");
+        assert!(svg.contains(">1</text>") && svg.contains(">&lt;3&gt;</text>"), "{svg}");
+        assert!(!svg.contains("2&gt;"), "it would cover that of the first: {svg}");
     }
 
     #[test]

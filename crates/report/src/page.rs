@@ -4,6 +4,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 
 use crate::Table;
 
+/// The rules of every page.
 const STYLE: &str = include_str!("report.css");
 
 /// A page, or without a title a part of one.
@@ -11,6 +12,8 @@ const STYLE: &str = include_str!("report.css");
 pub struct Page {
     title: String,
     blocks: Vec<Markup>,
+    styles: Vec<String>,
+    scripts: Vec<String>,
 }
 
 /// The blocks without what surrounds them in a document.
@@ -23,12 +26,27 @@ impl Render for Page {
 impl Page {
     /// An empty page with this title.
     pub fn new(title: impl Into<String>) -> Self {
-        Self { title: title.into(), blocks: Vec::new() }
+        Self { title: title.into(), ..Self::default() }
     }
 
     /// Rules of its own beside those of every page.
-    pub fn style(self, css: String) -> Self {
-        self.raw(html! { style { (PreEscaped(css)) } })
+    pub fn style(mut self, css: String) -> Self {
+        let block = html! { style { (PreEscaped(&css)) } };
+        self.styles.push(css);
+        self.raw(block)
+    }
+
+    /// A script. Without it the page shows the same, and does not change.
+    pub fn script(mut self, text: &str) -> Self {
+        self.scripts.push(text.to_owned());
+        self.raw(html! { script { (PreEscaped(text)) } })
+    }
+
+    /// Its style sheets and its scripts, exactly as they stand in the document: a
+    /// Content-Security-Policy allows them by their hashes.
+    pub fn inlined(&self) -> (impl Iterator<Item = &str>, impl Iterator<Item = &str>) {
+        let styles = std::iter::once(STYLE).chain(self.styles.iter().map(String::as_str));
+        (styles, self.scripts.iter().map(String::as_str))
     }
 
     /// A line above the main heading: what the page is of.
@@ -160,6 +178,19 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_policy_allows_is_what_the_document_has() {
+        let page = Page::new("").style("a > b { }".into()).script("1 < 2;");
+        let html = page.html();
+        let (styles, scripts) = page.inlined();
+        let (styles, scripts): (Vec<_>, Vec<_>) = (styles.collect(), scripts.collect());
+        assert_eq!((styles.len(), scripts.len()), (2, 1));
+        let within = |tag: &str, text: &str| html.contains(&format!("<{tag}>{text}</{tag}>"));
+        assert!(styles.iter().all(|text| within("style", text)), "{html}");
+        assert!(scripts.iter().all(|text| within("script", text)), "{html}");
+        assert_eq!(html.matches("<style").count() + html.matches("<script").count(), 3);
+    }
 
     #[test]
     fn blocks_stand_in_their_order_and_texts_are_escaped() {

@@ -1,14 +1,18 @@
-//! The operator's address: `/metrics`, `/healthz`, `/livez`, `/status`, in clear.
+//! The operator's address: the page at `/`, its events, `/metrics`, `/healthz`, `/livez`,
+//! `/status`, in clear.
 //!
 //! Read only. Deviation: hyper without axum, whose `serve` has neither a cap on
-//! connections nor deadlines; for five fixed pages a router is no gain.
+//! connections nor deadlines; for six fixed pages a router is no gain.
 
 use crate::limited_connections::{LimitedConnections, Uses};
+use crate::telemetry::history::SharedHistory;
+use crate::telemetry::page::live::{Events, Live, READERS, Source};
+use crate::telemetry::page::{Span, policy};
 use crate::telemetry::seldom::Seldom;
 use crate::telemetry::snapshot::Snapshot;
 use crate::telemetry::troubles::{Subject, UpstreamFailure};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
-use http_body_util::Full;
+use http_body_util::{Either, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -18,9 +22,10 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 
-/// Returns the snapshot that a page shows; called once per request.
-pub type Source = Arc<dyn Fn() -> Snapshot + Send + Sync>;
+/// A page, or events.
+type Answer = Response<Either<Full<Bytes>, Events>>;
 
 /// The admin address cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +46,9 @@ const HEAD_DEADLINE: Duration = Duration::from_secs(30);
 const CONNECTION_DEADLINE: Duration = Duration::from_secs(300);
 /// Pause after a failed accept: no file descriptors are left, and others need them.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+const TEXT: &str = "text/plain; charset=utf-8";
+const EVENTS: &str = "text/event-stream";
 
 /// A bound admin address, not served yet.
 #[derive(Debug)]
@@ -82,7 +90,15 @@ impl Admin {
 
     /// Serves until dropped. Run it on a current-thread tokio runtime of its
     /// own (or that of the tick): the work of a page is tens of microseconds.
-    pub async fn serve(self, source: Source) {
+    pub async fn serve(self, source: Source, history: SharedHistory) {
+        let live = Live::new(source, history);
+        tokio::select! {
+            () = self.accept(live.clone()) => {}
+            () = live.run() => {}
+        }
+    }
+
+    async fn accept(self, live: Live) {
         let listener = self.listener.try_clone().and_then(tokio::net::TcpListener::from_std);
         drop(self.listener);
         let listener = match listener {
@@ -107,9 +123,9 @@ impl Admin {
                     continue;
                 }
             };
-            let source = source.clone();
+            let live = live.clone();
             connections.begin(async move |uses| {
-                let served = serve_connection(stream, source, loopback, uses);
+                let served = serve_connection(stream, live, loopback, uses);
                 let _ = tokio::time::timeout(CONNECTION_DEADLINE, served).await;
             });
             // It is served before others arrive that would close it.
@@ -135,20 +151,27 @@ fn reason(error: &io::Error, address: SocketAddr) -> String {
     }
 }
 
-async fn serve_connection(stream: TcpStream, source: Source, loopback: bool, uses: Uses) {
+async fn serve_connection(stream: TcpStream, live: Live, loopback: bool, uses: Uses) {
+    let slow = Arc::<Notify>::default();
+    let notify = slow.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         uses.request();
-        let response = answer(&request, loopback, &*source);
+        let follow = |span| live.follow(span, notify.clone(), uses.clone());
+        let response = answer(&request, loopback, &live, follow);
         async move { Ok::<_, Infallible>(response) }
     });
     let served = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_DEADLINE)
         .max_buf_size(16 << 10)
-        .serve_connection(TokioIo::new(stream), service)
-        .await;
-    if let Err(error) = served {
-        tracing::debug!(%error, "an admin connection broke off");
+        .serve_connection(TokioIo::new(stream), service);
+    tokio::select! {
+        served = served => {
+            if let Err(error) = served {
+                tracing::debug!(%error, "an admin connection broke off");
+            }
+        }
+        () = slow.notified() => tracing::debug!("a page is closed: it does not read its events"),
     }
 }
 
@@ -156,9 +179,9 @@ async fn serve_connection(stream: TcpStream, source: Source, loopback: bool, use
 fn answer<B>(
     request: &Request<B>,
     loopback: bool,
-    source: &dyn Fn() -> Snapshot,
-) -> Response<Full<Bytes>> {
-    const TEXT: &str = "text/plain; charset=utf-8";
+    live: &Live,
+    follow: impl FnOnce(Span) -> Option<Events>,
+) -> Answer {
     if loopback && !names_this_host(request) {
         // A page of another site made its name point here (DNS rebinding).
         let text = "this address answers to IP addresses and localhost only\n";
@@ -170,23 +193,52 @@ fn answer<B>(
         response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
         return response;
     }
+    let span = Span::of(request.uri().query());
     match request.uri().path() {
-        "/" => page(StatusCode::OK, "text/html; charset=utf-8", INDEX),
+        "/" => operator_page(live, span),
+        // The body of a HEAD would never be read.
+        "/events" if request.method() == Method::HEAD => page(StatusCode::OK, EVENTS, ""),
+        "/events" => events(follow(span)),
         "/metrics" => {
             let kind = "text/plain; version=0.0.4; charset=utf-8";
-            page(StatusCode::OK, kind, source().prometheus())
+            page(StatusCode::OK, kind, live.now().prometheus())
         }
         "/healthz" => {
-            let (status, text) = health(&source());
+            let (status, text) = health(&live.now());
             page(status, TEXT, text)
         }
         "/livez" => page(StatusCode::OK, TEXT, "ok\n"),
-        "/status" => match serde_json::to_string_pretty(&source()) {
+        "/status" => match serde_json::to_string_pretty(&live.now()) {
             Ok(json) => page(StatusCode::OK, "application/json", json + "\n"),
             Err(error) => page(StatusCode::INTERNAL_SERVER_ERROR, TEXT, format!("{error}\n")),
         },
-        _ => page(StatusCode::NOT_FOUND, TEXT, "pages: / /metrics /healthz /livez /status\n"),
+        _ => {
+            let text = "pages: / /events /metrics /healthz /livez /status\n";
+            page(StatusCode::NOT_FOUND, TEXT, text)
+        }
     }
+}
+
+/// The operator's page, which nothing but itself has a place in.
+fn operator_page(live: &Live, span: Span) -> Answer {
+    let operator = live.page(span);
+    let mut response = page(StatusCode::OK, "text/html; charset=utf-8", operator.html());
+    // Base64 and fixed words.
+    if let Ok(policy) = HeaderValue::try_from(policy(&operator)) {
+        response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+    }
+    response.headers_mut().insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+    let referrer = HeaderValue::from_static("no-referrer");
+    response.headers_mut().insert(header::REFERRER_POLICY, referrer);
+    response
+}
+
+fn events(events: Option<Events>) -> Answer {
+    let Some(events) = events else {
+        let text = format!("{READERS} pages are kept up to date already; close one of them\n");
+        return page(StatusCode::SERVICE_UNAVAILABLE, TEXT, text);
+    };
+    page(StatusCode::OK, EVENTS, "").map(|_| Either::Right(events))
 }
 
 /// What a load balancer is told. A failed request is not a reason to send customers elsewhere,
@@ -219,17 +271,6 @@ fn health(now: &Snapshot) -> (StatusCode, String) {
     (StatusCode::OK, text)
 }
 
-const INDEX: &str = "<!doctype html>
-<html lang=\"en\"><meta charset=\"utf-8\"><title>Tidegate</title>
-<h1>Tidegate</h1>
-<ul>
-<li><a href=\"/status\">/status</a>: what the gate does and why, as JSON
-<li><a href=\"/metrics\">/metrics</a>: for Prometheus
-<li><a href=\"/healthz\">/healthz</a>: 200 ok, or 503 while draining or without the upstream
-<li><a href=\"/livez\">/livez</a>: 200 ok while the gate works
-</ul>
-";
-
 /// Whether a request's host is an IP address or localhost; one without `Host`
 /// (HTTP/1.0) is no browser's.
 fn names_this_host<B>(request: &Request<B>) -> bool {
@@ -247,8 +288,8 @@ fn is_this_host(name: &str) -> bool {
     bare.parse::<IpAddr>().is_ok() || name == "localhost" || name.ends_with(".localhost")
 }
 
-fn page(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(body.into()));
+fn page(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Answer {
+    let mut response = Response::new(Either::Left(Full::new(body.into())));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
@@ -262,10 +303,18 @@ mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+    fn live(source: impl Fn() -> Snapshot + Send + Sync + 'static) -> Live {
+        Live::new(Arc::new(source), SharedHistory::default())
+    }
+
+    /// The answer to a request on a connection of its own.
+    fn asked<B>(request: &Request<B>, loopback: bool, live: &Live) -> Answer {
+        answer(request, loopback, live, |span| live.follow(span, Arc::default(), Uses::default()))
+    }
+
     fn response_to(method: &str, path: &str, host: &str) -> (u16, String) {
         let request = Request::builder().method(method).uri(path).header("host", host);
-        let source = || Snapshot { draining: path.contains("drain"), ..Snapshot::default() };
-        let response = answer(&request.body(()).unwrap(), true, &source);
+        let response = asked(&request.body(()).unwrap(), true, &live(Snapshot::default));
         let kind = response.headers()[header::CONTENT_TYPE].to_str().unwrap().to_owned();
         (response.status().as_u16(), kind)
     }
@@ -284,7 +333,7 @@ mod tests {
     fn health_is_503_while_draining() {
         let source = || Snapshot { draining: true, ..Snapshot::default() };
         let request = Request::get("/healthz").body(()).unwrap();
-        assert_eq!(answer(&request, true, &source).status(), 503);
+        assert_eq!(asked(&request, true, &live(source)).status(), 503);
     }
 
     #[test]
@@ -304,10 +353,44 @@ mod tests {
         let dead = Snapshot { upstream_problem: Some("refused".into()), ..slow };
         let (status, text) = health(&dead);
         assert_eq!((status.as_u16(), &*text), (503, "the upstream cannot be reached: refused\n"));
-        let source = || Snapshot { draining: true, ..dead.clone() };
+        let source = move || Snapshot { draining: true, ..dead.clone() };
         assert_eq!(health(&source()).1, "draining\n");
         let request = Request::get("/livez").body(()).unwrap();
-        assert_eq!(answer(&request, true, &source).status(), 200);
+        assert_eq!(asked(&request, true, &live(source)).status(), 200);
+    }
+
+    #[test]
+    fn the_page_runs_its_own_script_and_nothing_else() {
+        let live = live(|| Snapshot {
+            upstream_problem: Some("</script><script>alert(1)</script>".into()),
+            ..Snapshot::default()
+        });
+        let request = Request::get("/?span=hour").body(()).unwrap();
+        let response = asked(&request, true, &live);
+        let policy = response.headers()[header::CONTENT_SECURITY_POLICY].to_str().unwrap();
+        assert!(policy.starts_with("default-src 'none'; style-src 'sha256-"), "{policy}");
+        assert!(
+            !policy.contains("unsafe") && policy.contains("frame-ancestors 'none'"),
+            "{policy}"
+        );
+        let scripts = policy.split("script-src").nth(1).unwrap().split(';').next().unwrap();
+        assert_eq!(scripts.matches("sha256-").count(), 1, "{policy}");
+        let html = live.page(Span::Hour).html();
+        assert_eq!(html.matches("<script").count(), 1);
+        assert!(!html.contains(" style=\"") && !html.contains("src=\""), "allowed by no hash");
+        assert!(!html.contains("NaN") && !html.contains("inf"), "{html}");
+    }
+
+    #[test]
+    fn events_are_a_stream_for_so_many_pages() {
+        let (live, request) = (live(Snapshot::default), Request::get("/events").body(()).unwrap());
+        let head = Request::head("/events").body(()).unwrap();
+        assert_eq!(asked(&head, true, &live).headers()[header::CONTENT_TYPE], EVENTS);
+        let open: Vec<_> = (0..READERS).map(|_| asked(&request, true, &live)).collect();
+        assert!(open.iter().all(|answer| answer.headers()[header::CONTENT_TYPE] == EVENTS));
+        assert_eq!(asked(&request, true, &live).status(), 503);
+        let foreign = Request::get("/events").header("host", "evil.example").body(()).unwrap();
+        assert_eq!(asked(&foreign, true, &live).status(), 403);
     }
 
     #[test]
@@ -325,9 +408,9 @@ mod tests {
             assert_eq!(response_to("GET", "/status", host).0, 403, "{host:?}");
         }
         let request = Request::get("/").header("host", "gate.internal").body(()).unwrap();
-        assert_eq!(answer(&request, false, &Snapshot::default).status(), 200);
+        assert_eq!(asked(&request, false, &live(Snapshot::default)).status(), 200);
         let request = Request::get("http://evil.example/").body(()).unwrap();
-        assert_eq!(answer(&request, true, &Snapshot::default).status(), 403);
+        assert_eq!(asked(&request, true, &live(Snapshot::default)).status(), 403);
     }
 
     #[test]
@@ -357,7 +440,8 @@ mod tests {
     async fn it_answers_over_a_socket_and_refuses_junk() {
         let admin = Admin::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = admin.address();
-        let served = tokio::spawn(admin.serve(Arc::new(Snapshot::default)));
+        let served =
+            tokio::spawn(admin.serve(Arc::new(Snapshot::default), SharedHistory::default()));
         let request = b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
         let answer = exchange(address, request).await;
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
@@ -389,7 +473,8 @@ mod tests {
     async fn slow_and_silent_clients_keep_nobody_from_the_pages() {
         let admin = Admin::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = admin.address();
-        let served = tokio::spawn(admin.serve(Arc::new(Snapshot::default)));
+        let served =
+            tokio::spawn(admin.serve(Arc::new(Snapshot::default), SharedHistory::default()));
         let mut slow = Vec::new();
         for _ in 0..CONNECTIONS {
             slow.push(sending(address, b"GET /healthz HT").await);
@@ -414,7 +499,8 @@ mod tests {
     async fn of_used_connections_the_one_closes_whose_last_request_is_oldest() {
         let admin = Admin::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = admin.address();
-        let served = tokio::spawn(admin.serve(Arc::new(Snapshot::default)));
+        let served =
+            tokio::spawn(admin.serve(Arc::new(Snapshot::default), SharedHistory::default()));
         let request = b"HEAD /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
         let mut open = Vec::new();
         for _ in 0..CONNECTIONS {

@@ -56,9 +56,42 @@ impl Durations {
     }
 }
 
+/// The duration in seconds that this share of the requests in these buckets did not exceed, by
+/// linear interpolation within its bucket; `None` without requests. Of the last bucket, which has
+/// no end, it is the begin.
+///
+/// Source: `histogram_quantile` of Prometheus.
+pub fn quantile(buckets: &[u64; DurationBucket::COUNT], share: f64) -> Option<f64> {
+    let all: u64 = buckets.iter().sum();
+    let rank = share * all as f64;
+    let (mut below, mut from) = (0.0, 0.0);
+    for (at, count) in buckets.iter().map(|count| *count as f64).enumerate() {
+        let Some(to) = DURATION_BOUNDS_S.get(at) else { break };
+        if count > 0.0 && below + count >= rank {
+            return Some(from + (to - from) * ((rank - below) / count).clamp(0.0, 1.0));
+        }
+        (below, from) = (below + count, *to);
+    }
+    (all > 0).then_some(from)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_quantile_is_interpolated_within_its_bucket() {
+        let mut buckets = [0; DurationBucket::COUNT];
+        assert_eq!(quantile(&buckets, 0.5), None);
+        // Up to 5 ms 10 requests; above that and up to 10 ms 80; up to 25 ms 10.
+        (buckets[2], buckets[3], buckets[4]) = (10, 80, 10);
+        let ms = |share| quantile(&buckets, share).map(|s| (s * 1e4).round() / 10.0);
+        // 5 + 5 × 40 / 80; at its bucket's end; 10 + 15 × 5 / 10; 2.5 + 2.5 × 5 / 10.
+        assert_eq!([0.5, 0.9, 0.95, 0.05].map(ms), [7.5, 10.0, 17.5, 3.8].map(Some));
+        let mut slow = [0; DurationBucket::COUNT];
+        slow[DurationBucket::COUNT - 1] = 1;
+        assert_eq!(quantile(&slow, 0.5), Some(300.0), "longer than the last bound");
+    }
 
     #[test]
     fn durations_that_are_no_numbers_do_not_spoil_the_sum() {
