@@ -71,6 +71,8 @@ pub struct Screen {
 pub struct State {
     /// The current phase.
     pub title: String,
+    /// Where what is measured can be watched; empty if nowhere.
+    pub watch: String,
     /// Name and colour of the run whose figures are shown.
     pub label: String,
     pub colour: Color,
@@ -157,7 +159,7 @@ impl State {
                 Span::styled(" Tidegate ", bold.bg(Color::Blue).fg(Color::White)),
                 Span::raw(format!("  {}", self.title)),
             ]),
-            Line::default(),
+            Line::styled(format!(" {}", self.watch), SOFT),
             Line::from(vec![
                 Span::styled(format!(" {} ", self.label), bold.fg(self.colour)),
                 Span::raw(&self.figures),
@@ -247,6 +249,7 @@ mod tests {
     fn figures_and_table_are_on_the_screen() {
         let mut state = State {
             title: "Policy tide".into(),
+            watch: "tide http://127.0.0.1:1/".into(),
             figures: "offered 400/s".into(),
             ..State::default()
         };
@@ -254,7 +257,8 @@ mod tests {
         state.rows.push((Color::Cyan, vec!["tide".into(), "4×".into()]));
         state.push(&Second { offered_per_s: 400.0, completed_per_s: 95.0, response_p95_ms: 12.0 });
         let text = drawn(&state, 120, 30);
-        for expected in ["Policy tide", "offered 400/s", "policy", "4×"] {
+        for expected in ["Policy tide", "tide http://127.0.0.1:1/", "offered 400/s", "policy", "4×"]
+        {
             assert!(text.contains(expected), "{expected} is missing in\n{text}");
         }
     }

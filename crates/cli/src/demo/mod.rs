@@ -64,7 +64,13 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let mut bench = Bench::anew(&resources, out, &stop)?.keeping_systems();
     // That shows its progress, which the live screen would hide.
     bench.prepare(&settings("off", &plan.server_cores))?;
-    let mut course = Course::new(&plan, &resources, View::open(args.plain));
+    let of_policies = plan.policies.iter().map(|policy| settings(policy, &plan.server_cores));
+    to_the_end(bench.begin(&of_policies.collect::<Vec<_>>()), &stop)?;
+    let gates = bench.kept().into_iter().flat_map(Started::admin_urls);
+    let pages: Vec<_> = gates.map(|(policy, url)| format!("{policy} {url}/")).collect();
+    let mut view = View::open(args.plain);
+    view.watch(&format!("Live in a browser: {}", pages.join(", ")));
+    let mut course = Course::new(&plan, &resources, view);
     to_the_end(conduct(&mut course, &mut bench, &mut |_| ()), &stop)?;
     let mut summary = course.finish();
 

@@ -28,6 +28,11 @@ impl View {
         Self::Screen(Box::new(screen))
     }
 
+    /// Where the gates can be watched in a browser.
+    pub fn watch(&mut self, pages: &str) {
+        self.show(|state| state.watch = pages.to_owned(), || format!("{pages}\n"));
+    }
+
     /// A new phase begins; the text describes it.
     pub fn phase(&mut self, text: &str) {
         self.show(|state| state.title = text.to_owned(), || format!("{text}\n"));

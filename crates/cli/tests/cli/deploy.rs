@@ -1,6 +1,9 @@
 //! What deploy/ has for service managers and packages.
 
-use crate::common::{Running, Text};
+use crate::common::upstream::Upstream;
+use crate::common::{Running, Text, curl, gate};
+use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -116,4 +119,66 @@ fn the_package_has_the_service_and_its_program_runs() {
         let output = Command::new("sh").arg("-n").arg(&path).output().unwrap();
         assert!(output.status.success(), "{}", output.stderr_text());
     }
+}
+
+/// The texts of these keys, anywhere in a value.
+fn texts<'a>(value: &'a Value, keys: &[&str], found: &mut Vec<&'a str>) {
+    match value {
+        Value::Array(values) => values.iter().for_each(|value| texts(value, keys, found)),
+        Value::Object(members) => {
+            for (key, value) in members {
+                match value.as_str() {
+                    Some(text) if keys.contains(&key.as_str()) => found.push(text),
+                    _ => texts(value, keys, found),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The metrics that an expression names, each with the labels that it chooses by.
+fn metrics(expression: &str) -> Vec<(&str, Vec<&str>)> {
+    let of = |(at, _)| {
+        let text: &str = &expression[at..];
+        let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let (name, rest) = text.split_at(end.unwrap_or(text.len()));
+        let chosen = rest.strip_prefix('{').and_then(|rest| rest.split_once('}'));
+        let chosen = chosen.map_or("", |(chosen, _)| chosen).split(", ");
+        let labels = chosen.filter_map(|it| it.split(['=', '!']).next());
+        (name, labels.filter(|label| !label.is_empty()).collect())
+    };
+    expression.match_indices("tidegate_").map(of).collect()
+}
+
+#[test]
+fn every_metric_of_the_dashboard_is_one_of_a_gate_and_has_its_labels() {
+    let text = std::fs::read_to_string(deploy().join("grafana/tidegate.json")).unwrap();
+    let dashboard: Value = serde_json::from_str(&text).expect("it is JSON");
+    let mut expressions = Vec::new();
+    texts(&dashboard, &["expr", "query"], &mut expressions);
+    let gate = gate(&Upstream::start().url, &[]);
+    assert_eq!(curl(&[gate.address("gate")]).stdout_text(), "hello\n");
+    let exposition = curl(&["--fail", &format!("{}/metrics", gate.address("admin"))]).stdout_text();
+    let types = exposition.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+    let families: BTreeSet<&str> = types.filter_map(|line| line.split(' ').next()).collect();
+    let mut seen = BTreeSet::new();
+    for (metric, labels) in expressions.iter().flat_map(|expression| metrics(expression)) {
+        let family = metric.strip_suffix("_bucket").unwrap_or(metric);
+        assert!(families.contains(family), "no gate has {metric}");
+        let mut samples =
+            exposition.lines().filter(|line| line.starts_with(&format!("{metric}{{")));
+        let sample = samples.next();
+        for label in labels.into_iter().filter(|label| !["job", "instance"].contains(label)) {
+            // Some have no sample before there is something to tell.
+            let has = sample.is_none_or(|sample| sample.contains(&format!("{label}=\"")));
+            assert!(has, "{metric} has no label {label}: {sample:?}");
+        }
+        seen.insert(family);
+    }
+    assert!(seen.len() >= 15, "it shows what matters: {seen:?}");
+    let mut panels: Vec<_> = dashboard["panels"].as_array().unwrap().iter().collect();
+    let all = panels.len();
+    panels.dedup_by_key(|panel| panel["id"].as_u64());
+    assert_eq!(panels.len(), all, "each has an id of its own");
 }

@@ -18,7 +18,7 @@ use crate::record::{self, Open, Record};
 use crate::resources::Resources;
 use crate::schedule::Run;
 use crate::summary::FORMAT;
-use crate::system::{Started, Workshop, prepare};
+use crate::system::{Overrides, Started, Workshop, prepare};
 use crate::{Error, Result};
 
 /// What all runs share.
@@ -93,6 +93,22 @@ impl<'a> Bench<'a> {
         prepare(settings, &self.workshop)
     }
 
+    /// Starts the system of these settings, which differ in policy alone, with a gate for each of
+    /// them: the runs that follow find them, and what they say can be watched from the start. For
+    /// a bench that [keeps systems](Self::keeping_systems).
+    ///
+    /// # Errors
+    /// The system or a gate does not start, or the operator stops it.
+    pub fn begin(&mut self, all: &[Settings]) -> Result<()> {
+        for settings in all {
+            let out = self.out.clone();
+            let started = self.start(settings, &Overrides::default(), &out);
+            self.unless_stopped()?;
+            self.kept = Some((settings.capacity_key(), started?));
+        }
+        Ok(())
+    }
+
     /// The system that was kept.
     pub fn kept(&self) -> Option<&Started> {
         self.kept.as_ref().map(|(_, started)| started)
@@ -116,7 +132,7 @@ impl<'a> Bench<'a> {
         let grant = self.resources.grant(settings);
         // A group is removed once it has no processes: after the system.
         let mut groups = Vec::new();
-        let started = self.start(run, open.path());
+        let started = self.start(settings, &run.overrides, open.path());
         self.unless_stopped()?;
         let started = started?;
         self.resources.limit(&grant, &started.processes())?;
@@ -168,10 +184,14 @@ impl<'a> Bench<'a> {
     }
 
     /// The system of a run: the one that was kept, if it is the same, or a new one.
-    fn start(&mut self, run: &Run<'_>, folder: &Path) -> Result<Started> {
-        let settings = &run.planned.settings;
+    fn start(
+        &mut self,
+        settings: &Settings,
+        overrides: &Overrides,
+        folder: &Path,
+    ) -> Result<Started> {
         let cores = self.resources.grant(settings).cores;
-        self.workshop.overrides = run.overrides.clone();
+        self.workshop.overrides = overrides.clone();
         // Logs of what serves several runs are not those of one.
         let (of_system, of_gate) = match self.keeps {
             true => (&*self.out, self.out.join(format!("gate-{}", settings.policy))),

@@ -327,6 +327,11 @@ impl Started {
         }
     }
 
+    /// The URLs of the admin pages of all gates, by policy.
+    pub fn admin_urls(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.gates.iter().filter_map(|(policy, gate)| Some((policy.as_str(), gate.admin()?)))
+    }
+
     /// The URLs of the service and of all gates, for people.
     ///
     /// # Errors
@@ -336,7 +341,7 @@ impl Started {
         for (policy, gate) in &self.gates {
             let url = gate.url()?;
             text += &format!("The gate with policy {policy}: {url}");
-            text += &gate.admin().map_or("\n".into(), |it| format!(" (status: {it}/status)\n"));
+            text += &gate.admin().map_or("\n".into(), |it| format!(" (operator's page: {it}/)\n"));
         }
         Ok(text)
     }

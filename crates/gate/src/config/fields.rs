@@ -472,7 +472,7 @@ keys! {
 
     /// The operator's address: metrics, health and status, over plain HTTP.
     pub struct Admin = "admin" {
-        /// Address and port of `/metrics`, `/healthz`, `/livez` and `/status`, or `off`.
+        /// Address and port of the operator's page, `/metrics`, `/healthz`, `/livez` and `/status`, or `off`.
         address: Option<SocketAddr> = Is("127.0.0.1:9443"), OrOff(Address),
             because "loopback: metrics and status are for the operator only";
     }

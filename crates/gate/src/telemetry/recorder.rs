@@ -99,7 +99,7 @@ struct Facts {
     draining: bool,
     /// Processors of each resource.
     cpus: ByResource<f64>,
-    /// Servers of upstreams, and why each gets no requests.
+    /// Servers of upstreams, and what is wrong with each: a clause.
     servers: Vec<(String, Option<String>)>,
 }
 
@@ -114,8 +114,9 @@ impl Facts {
             servers.extend(members.iter().map(|member| {
                 // One alone gets the requests whatever happened.
                 let ejected = several && member.share() == 0;
-                let ejected = || ejected.then(|| "requests failed".to_owned());
-                (member.name(), member.problem().or_else(ejected))
+                let ejected = || ejected.then(|| "is taken out, since requests failed".to_owned());
+                let problem = member.problem().map(|why| format!("cannot be reached: {why}"));
+                (member.name(), problem.or_else(ejected))
             }));
         }
         let reloads = (shared.reloads.ok.load(Relaxed), shared.reloads.failed.load(Relaxed));
@@ -144,10 +145,10 @@ impl Facts {
             let was_lost = then.is_some_and(|(_, why)| why.is_some());
             match why {
                 Some(why) if !was_lost => {
-                    events.push((EventKind::Lost, format!("{server} gets no requests: {why}")));
+                    events.push((EventKind::Lost, format!("{server} {why}")));
                 }
                 None if was_lost => {
-                    events.push((EventKind::Back, format!("{server} is back")));
+                    events.push((EventKind::Back, format!("{server} gets requests again")));
                 }
                 _ => {}
             }
@@ -192,7 +193,7 @@ mod tests {
             reloads: (1, 2),
             draining: true,
             cpus: cpus(0.5),
-            servers: server(Some("refused")),
+            servers: server(Some("cannot be reached: refused")),
         };
         let told: Vec<_> = other.since(&fine).into_iter().map(|(_, text)| text).collect();
         assert_eq!(
@@ -201,12 +202,12 @@ mod tests {
                 "the configuration was reloaded",
                 "the configuration was not reloaded: it has mistakes, which the log tells",
                 "the upstream has 0.50 CPUs; it had 2.00",
-                "http://a gets no requests: refused",
+                "http://a cannot be reached: refused",
                 "the gate accepts no new connections: it drains",
             ]
         );
         assert_eq!(other.since(&other), []);
         let back = Facts { servers: server(None), ..other.clone() }.since(&other);
-        assert_eq!(back, [(EventKind::Back, "http://a is back".to_owned())]);
+        assert_eq!(back, [(EventKind::Back, "http://a gets requests again".to_owned())]);
     }
 }

@@ -3,4 +3,5 @@
 mod auction;
 mod brokerage;
 mod brokerage_pages;
+mod operator;
 mod shop;
