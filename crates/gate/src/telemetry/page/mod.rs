@@ -141,10 +141,10 @@ impl View<'_> {
             .raw(part("pools"))
             .raw(part("as-of"))
             .raw(html! { nav aria-label="Other pages" {
-                a href="/status" { "/status: all of it as JSON" }
-                a href="/metrics" { "/metrics: for Prometheus" }
-                a href="/healthz" { "/healthz: 503 while draining or without the upstream" }
-                a href="/livez" { "/livez: 200 while the gate works" }
+                a href="/status" { "/status: all of it as JSON" } " "
+                a href="/metrics" { "/metrics: for Prometheus" } " "
+                a href="/healthz" { "/healthz: for load balancers" } " "
+                a href="/livez" { "/livez: for supervisors" }
             } })
             .script(SCRIPT)
     }

@@ -146,24 +146,28 @@ pub fn events(view: &View) -> Page {
         .only_if(all > EVENTS, |page| page.paragraphs([more]))
 }
 
+/// The work that has kinds.
+const FULL_HANDSHAKE: &str = "Full handshake";
+
 /// The processors, and what work costs.
 pub fn resources(view: &View) -> Page {
     let Some(control) = &view.now.control else { return Page::default() };
     let limit = control.sustainable.limit;
-    let mut resources = Table::new(["resource", "CPUs", "in use", ""]).class("facts").words(&[3]);
+    let mut resources =
+        Table::new(["resource", "CPUs", "in use", "limit"]).class("facts").words(&[3]);
     for it in &control.resources {
         let used = it.used_cpus.map(|used| used / it.capacity_cpus);
         resources.row([
             it.resource.as_str().to_owned(),
             rate(it.capacity_cpus),
             or_none(used, percent),
-            if limit == Some(it.resource) { "limits".into() } else { String::new() },
+            if limit == Some(it.resource) { "✓".into() } else { String::new() },
         ]);
     }
     let mut costs = Table::new(["work", "CPU time"]).class("facts");
     let learned = &control.costs;
     let works = [
-        ("Full handshake", learned.new.handshake_cpu_s),
+        (FULL_HANDSHAKE, learned.new.handshake_cpu_s),
         ("Resumed handshake", learned.returning.handshake_cpu_s),
         ("Request, in the gate", learned.gate_request_cpu_s),
         ("Request, in the upstream", learned.upstream_request_cpu_s),
@@ -172,9 +176,8 @@ pub fn resources(view: &View) -> Page {
     let shown = |cpu_s: f64| or_none(Some(cpu_s * 1e3).filter(|ms| *ms > 0.0), time);
     for (name, cpu_s) in works {
         costs.row([name.to_owned(), shown(cpu_s)]);
-    }
-    for it in &control.kinds {
-        costs.part([format!("Full handshake {}", it.kind), shown(it.handshake_cpu_s)]);
+        let kinds = control.kinds.iter().filter(|_| name == FULL_HANDSHAKE);
+        kinds.for_each(|it| costs.part([it.kind.to_owned(), shown(it.handshake_cpu_s)]));
     }
     Page::default().columns([
         Page::default().heading("Resources").table(&resources),
