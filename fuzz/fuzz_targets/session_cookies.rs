@@ -53,7 +53,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(ring.open_cookie(value, NOW).is_err());
     }
     let before: Vec<_> = left.get_all(COOKIE).iter().cloned().collect();
-    let again = cookie_field::take(&mut left, "tidegate");
+    let again: cookie_field::Values = cookie_field::take(&mut left, "tidegate");
     assert!(!again.any, "nothing of the name is left");
     assert!(left.get_all(COOKIE).iter().eq(&before), "the others stay");
 

@@ -16,13 +16,14 @@ mod ticket_secret;
 
 mod admission;
 
-use admission::tickets::{Claims, Keyring, Terms};
+use admission::tickets::{Claims, Holder, Keyring, Terms};
 
 const NOW: u64 = 1_000_000;
 
 fn claims() -> Claims {
     Claims {
         session: *b"0123456789abcdef",
+        holder: Holder::Session,
         began: NOW - 10,
         issued: NOW,
         uses: 3,

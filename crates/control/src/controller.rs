@@ -163,6 +163,13 @@ impl Controller {
         self.counts.offered += 1;
     }
 
+    /// A new session arrived that is admitted whatever the load: it is counted, and the policy is
+    /// not asked.
+    pub fn admit_always(&mut self) {
+        self.counts.offered += 1;
+        self.counts.admitted += 1;
+    }
+
     /// Decides whether a session that was [offered](Self::offered) is admitted at this
     /// moment, as often as it takes. An admission is counted at once, so that no two
     /// sessions share a place in the budget.

@@ -6,13 +6,18 @@ use crate::config::{Config, Upstream};
 use crate::shared::Shared;
 use crate::telemetry::clock::TICK;
 use crate::telemetry::counters::Totals;
-use crate::telemetry::labels::{Bucket, Class, Tier};
+use crate::telemetry::labels::{Bucket, Class, RoomVisit, Tier};
 use crate::telemetry::operator_log::OperatorLog;
 use crate::telemetry::recorder::Recorder;
 use crate::telemetry::usage::UsageMeter;
 use std::sync::Arc;
+use std::time::Duration;
 use tidegate_control::{ClassWork, FullHandshake, KindWork, Part, Reading};
 use tokio::time::MissedTickBehavior;
+
+/// Longest time between two pages of a customer, whatever they cost: well below the time for which
+/// a place is kept.
+const LONGEST_REFRESH_S: f64 = 120.0;
 
 /// The control loop of a gate.
 pub struct ControlLoop {
@@ -82,11 +87,24 @@ impl ControlLoop {
             if !reading.elapsed.is_zero() {
                 shared.controller().observe(now, &reading);
             }
+            tend_room(&shared, &totals, &before);
             log.write(now, &totals, &shared);
             recorder.tick(now, &totals, sessions.active(), &shared);
             (before, started_before, then) = (totals, started, now);
         }
     }
+}
+
+/// Moves the threshold of the waiting room. Its pages come so often that they take at most half of
+/// its share of the processors, by what they cost since the last tick.
+fn tend_room(shared: &Shared, totals: &Totals, before: &Totals) {
+    let (room, (per_s, _)) = (&shared.room, shared.room_cpu());
+    let pages = totals.room_visits[RoomVisit::Page] - before.room_visits[RoomVisit::Page];
+    let spent_s = seconds(totals.cpu_ns[Bucket::Room] - before.cpu_ns[Bucket::Room]);
+    let each_s = if pages > 0 { spent_s / pages as f64 } else { 0.0 };
+    let least_s = room.waiting() as f64 * each_s / (per_s * 0.5);
+    let least = Duration::from_secs_f64(least_s.min(LONGEST_REFRESH_S));
+    room.tick(shared.room_order(), totals.room_asking, least, room.now_ms());
 }
 
 /// The part of a reading that follows from two sums of the counters.
@@ -117,7 +135,10 @@ fn counted(totals: &Totals, before: &Totals) -> Reading {
 fn work(totals: &Totals, before: &Totals, class: Class) -> ClassWork {
     let connections = |totals: &Totals| {
         // Connections of the class new are admitted at once or after a hold.
-        let late = if class == Class::New { totals.hold_admitted } else { 0 };
+        let late = match class {
+            Class::New => totals.hold_admitted + totals.room_visits[RoomVisit::Admitted],
+            Class::Returning => 0,
+        };
         totals.admitted[class] + late
     };
     let cpu_s = |bucket| seconds(totals.cpu_ns[bucket] - before.cpu_ns[bucket]);

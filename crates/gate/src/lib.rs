@@ -36,6 +36,7 @@ mod limits;
 mod linger;
 mod listen;
 mod open_files;
+mod page_template;
 mod path;
 mod places;
 mod redirect;

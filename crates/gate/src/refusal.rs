@@ -29,7 +29,8 @@ pub fn refuse(how: Refusal, mut arrival: Arrival) {
     arrival.ends(Outcome::Refused);
     let Arrival { socket, scheme, .. } = arrival;
     match (how, scheme) {
-        (Refusal::Reset, _) => socket::reset(socket),
+        // A page is made elsewhere, while the room's share of the processors suffices.
+        (Refusal::Reset | Refusal::Page, _) => socket::reset(socket),
         // The alert says that the fault is not the client's.
         (Refusal::Alert, Scheme::Https) => send_alert(socket, AlertDescription::InternalError),
         (Refusal::Alert, Scheme::Http) => socket::send_and_close(socket, FULL),

@@ -2,11 +2,13 @@
 
 use crate::access_log::AccessLog;
 use crate::admission::turns::Turns;
-use crate::config::Config;
+use crate::admission::waiting_room::{Order, WaitingRoom};
+use crate::config::{Config, Refusal};
 use crate::fleet::state::FleetState;
 use crate::reload::ReloadCounts;
 use crate::telemetry::counters::{Count, Counters, Totals};
 use crate::telemetry::history::SharedHistory;
+use crate::telemetry::labels::Bucket;
 use crate::telemetry::route_counts::RouteTable;
 use crate::telemetry::usage::{Note, Used};
 use crate::upstream::health::Upstreams;
@@ -44,6 +46,8 @@ pub struct Shared {
     pub history: SharedHistory,
     /// The turns of prefixes in the admission queues.
     pub turns: Arc<Turns>,
+    /// The waiting room.
+    pub room: WaitingRoom,
     config: ArcSwap<Config>,
     controller: Mutex<Controller>,
     used: Mutex<Used>,
@@ -60,6 +64,19 @@ pub struct InFlight {
     pub handshake_cpu: Duration,
     /// Requests that are with the upstream.
     pub requests: u32,
+}
+
+/// Whether new sessions are admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doors {
+    /// As the controller decides.
+    Open,
+    /// Not before this time, in milliseconds since 1970.
+    OpenAt(u64),
+    /// The service has closed the line.
+    Closed,
+    /// The site is being maintained.
+    Maintenance,
 }
 
 /// Where customers connect, as bound.
@@ -88,6 +105,7 @@ impl Shared {
             })),
             cores: processors.iter().map(|_| Arc::default()).collect(),
             turns: Arc::new(Turns::new(processors.len())),
+            room: WaitingRoom::default(),
             upstreams: Upstreams::new(&config, processors.len()),
             routes: RouteTable::new(&config, processors.len()),
             access_log: Arc::new(AccessLog::new(processors.len())),
@@ -154,6 +172,43 @@ impl Shared {
             handshake_cpu: Duration::from_nanos(sum(|core| &core.starting_ns)),
             requests: small(sum(|core| &core.at_upstream)),
         }
+    }
+
+    /// Whether new sessions that are not admitted wait in the room.
+    pub fn has_room(&self) -> bool {
+        self.config.load().admission.refuse == Refusal::Page
+    }
+
+    /// Whether a new session must wait since others do, or since the site is closed.
+    pub fn someone_is_first(&self) -> bool {
+        self.room.waiting() > 0 || self.doors() != Doors::Open
+    }
+
+    /// Whether new sessions are admitted at all.
+    pub fn doors(&self) -> Doors {
+        let (config, now_ms) = (self.config.load(), self.room.now_ms());
+        match self.room_order().opens_ms {
+            _ if config.admission.maintenance => Doors::Maintenance,
+            _ if self.room.is_closed(now_ms) => Doors::Closed,
+            Some(opens_ms) if now_ms < opens_ms => Doors::OpenAt(opens_ms),
+            _ => Doors::Open,
+        }
+    }
+
+    /// The order of the waiting room.
+    pub fn room_order(&self) -> Order {
+        let config = self.config.load();
+        let opens = config.admission.opens.map(|at| at.as_millisecond());
+        let opens_ms = opens.and_then(|at| u64::try_from(at).ok());
+        Order { opens_ms, shut: config.admission.maintenance }
+    }
+
+    /// The waiting room's share of the processors, in CPU seconds per second, and what it has used
+    /// of them, in nanoseconds.
+    pub fn room_cpu(&self) -> (f64, u64) {
+        let share = self.config.load().admission.room_share;
+        let spent = self.cores.iter().map(|core| core.cpu_ns[Bucket::Room].get()).sum();
+        (share * self.cores.len() as f64, spent)
     }
 
     /// Whether the gate accepts no new connections any more.

@@ -7,7 +7,7 @@ use crate::telemetry::counters::Totals;
 use crate::telemetry::durations::Durations;
 use crate::telemetry::labels::{Class, HandshakeKind};
 use crate::telemetry::snapshot::{
-    CertificateStatus, Handshakes, KindCounts, MemberStatus, PoolStatus, RouteStatus,
+    CertificateStatus, Handshakes, KindCounts, MemberStatus, PoolStatus, RoomStatus, RouteStatus,
     RoutedUpstream, Snapshot, Verdicts,
 };
 use crate::upstream::health::{MemberHealth, UpstreamHealth};
@@ -50,6 +50,11 @@ pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>)
             admitted: totals.admitted[Class::New] + totals.hold_admitted,
             held: totals.held[Class::New],
             refused: totals.refused[Class::New] + totals.hold_expired,
+        },
+        waiting_room: RoomStatus {
+            waiting: shared.room.waiting(),
+            lapsed: shared.room.lapsed(),
+            visits: totals.room_visits.named().collect(),
         },
         returning: Verdicts {
             admitted: totals.admitted[Class::Returning],

@@ -7,3 +7,11 @@ pub mod session_cookie;
 #[allow(dead_code)]
 #[path = "../../../crates/gate/src/admission/tickets.rs"]
 pub mod tickets;
+
+#[allow(dead_code)]
+#[path = "../../../crates/gate/src/admission/sealed_value.rs"]
+pub mod sealed_value;
+
+#[allow(dead_code)]
+#[path = "../../../crates/gate/src/admission/waiting_token.rs"]
+pub mod waiting_token;

@@ -7,12 +7,13 @@ use crate::admission::handshake_context::HandshakeContext;
 use crate::admission::negotiation::{Agreement, Offer};
 use crate::admission::replays::SeenHellos;
 use crate::admission::sessions::{SessionConnection, SessionLimit, Sessions, Unproven};
-use crate::admission::tickets::{Keyring, Terms, new_session_id};
+use crate::admission::tickets::{Holder, Keyring, SessionId, Terms, new_session_id};
+use crate::admission::waiting_room::Asks;
 use crate::context::CoreContext;
 use crate::places::{PlaceKind, Prefix};
-use crate::shared::InFlight;
+use crate::shared::{InFlight, Shared};
 use crate::telemetry::clock::unix_now;
-use crate::telemetry::labels::{Class, TicketResult};
+use crate::telemetry::labels::{Class, RoomVisit, TicketResult};
 use rustls::AlertDescription;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -33,6 +34,30 @@ pub struct Admitted {
     pub kind: Option<FullHandshake>,
     /// CPU time that it is charged.
     pub price: Duration,
+    /// Where its handshake is one of the waiting room, until it is measured.
+    pub room: Option<RoomHandshake>,
+}
+
+/// A handshake of the waiting room, within the room's share of the processors.
+pub struct RoomHandshake {
+    shared: Arc<Shared>,
+    /// Of whom.
+    pub asks: Asks,
+}
+
+impl RoomHandshake {
+    /// Begins one, if the share allows it.
+    fn begin(shared: &Arc<Shared>, asks: Asks) -> Option<Self> {
+        let (per_s, spent_ns) = shared.room_cpu();
+        let begins = shared.room.cpu.begins(asks, per_s, spent_ns, shared.now());
+        begins.then(|| Self { shared: shared.clone(), asks })
+    }
+}
+
+impl Drop for RoomHandshake {
+    fn drop(&mut self) {
+        self.shared.room.cpu.ends(self.asks);
+    }
 }
 
 /// What the session of a connection knows of it.
@@ -43,10 +68,13 @@ pub enum SessionEntry {
     Unproven(Unproven),
     /// It is a proxy's: each of its requests has a session of its own.
     OfRequests,
+    /// It is in the waiting room. Once it is admitted, its session has this identifier.
+    Waiting(SessionId),
 }
 
 impl SessionEntry {
-    /// The session's open connection, now that the handshake is finished; `None` for a proxy's.
+    /// The session's open connection, now that the handshake is finished; `None` for a proxy's,
+    /// and in the waiting room.
     ///
     /// # Errors
     /// The session has meanwhile all that it may have.
@@ -54,7 +82,7 @@ impl SessionEntry {
         match self {
             Self::Proven(session) => Ok(Some(session)),
             Self::Unproven(unproven) => unproven.prove(now).map(Some),
-            Self::OfRequests => Ok(None),
+            Self::OfRequests | Self::Waiting(_) => Ok(None),
         }
     }
 
@@ -62,7 +90,7 @@ impl SessionEntry {
     pub fn proven(self) -> Option<SessionConnection> {
         match self {
             Self::Proven(session) => Some(session),
-            Self::Unproven(_) | Self::OfRequests => None,
+            Self::Unproven(_) | Self::OfRequests | Self::Waiting(_) => None,
         }
     }
 }
@@ -73,12 +101,16 @@ pub enum Admit {
     Now(Admitted),
     /// A new session: when the budget admits it.
     Queued(NewSession),
+    /// A new session while others wait in the room, or while the room is all that is open.
+    Room(NewSession),
 }
 
 /// Why a connection is not admitted.
 pub enum Denial {
     /// A new session, and the places that are left are reserved for active sessions.
     NoPlace,
+    /// It has a place in the waiting room, whose share of the processors is used up.
+    BeyondShare,
     /// An exact copy of an earlier hello.
     Copy,
     /// No handshake with this hello can succeed: the alert with the reason.
@@ -114,6 +146,23 @@ impl NewSession {
     pub fn kind(&self) -> Option<FullHandshake> {
         match self {
             Self::Tls(handshake) => Some(handshake.kind),
+            Self::PlainHttp => None,
+        }
+    }
+
+    /// What its handshake is for, for a session of this identifier, if it has one.
+    fn handshake(&self, session: SessionId, holder: Holder) -> Option<HandshakeContext> {
+        match self {
+            Self::Tls(new) => Some(HandshakeContext {
+                session,
+                holder,
+                began: unix_now(),
+                uses: 0,
+                terms: new.terms,
+                agreed: new.agreed,
+                server_name: new.server_name,
+                unusable_name: new.unusable_name,
+            }),
             Self::PlainHttp => None,
         }
     }
@@ -160,6 +209,9 @@ impl Decider {
             counters.tickets[TicketResult::Copied].add(1);
             return Err(Denial::Copy);
         }
+        if self.waits(class) {
+            return self.let_wait(hello, class, prefix).map(Admit::Now);
+        }
         if let Some(admitted) = self.admit_returning(class, prefix) {
             self.seen.borrow_mut().note(hello.random());
             counters.admitted[Class::Returning].add(1);
@@ -185,7 +237,74 @@ impl Decider {
             self.context.counters.refused[Class::New].add(1);
             return Err(Denial::NoPlace);
         }
+        let shared = &self.context.shared;
+        if shared.has_room() && shared.someone_is_first() {
+            return Ok(Admit::Room(new));
+        }
         Ok(Admit::Queued(new))
+    }
+
+    /// Whether a connection is of somebody in the waiting room, by its ticket.
+    fn waits(&self, class: &Classification) -> bool {
+        let shared = &self.context.shared;
+        class.claims.is_some_and(|claims| {
+            claims.holder == Holder::Waiting
+                && shared.has_room()
+                && !self.sessions.is_known(&claims.session)
+                && !shared.room.has_admitted(&claims.session)
+        })
+    }
+
+    /// Resumes a connection of somebody who waits, for the room alone.
+    fn let_wait(
+        &self,
+        hello: &ClientHello,
+        class: &Classification,
+        prefix: Prefix,
+    ) -> Result<Admitted, Denial> {
+        let CoreContext { shared, counters, places, .. } = &*self.context;
+        let beyond = || {
+            counters.room_visits[RoomVisit::Beyond].add(1);
+            Denial::BeyondShare
+        };
+        let Some(claims) = class.claims.filter(|_| places.may_prove(prefix)) else {
+            return Err(beyond());
+        };
+        let (agreed, _) = class.agreed.map_err(Denial::Handshake)?;
+        let room = RoomHandshake::begin(shared, Asks::Waiting).ok_or_else(beyond)?;
+        self.seen.borrow_mut().note(hello.random());
+        let handshake = HandshakeContext {
+            session: claims.session,
+            holder: Holder::Waiting,
+            began: claims.began,
+            uses: claims.uses.saturating_add(1),
+            terms: claims.terms,
+            agreed,
+            server_name: claims.server_name,
+            unusable_name: class.unusable_name,
+        };
+        let session = SessionEntry::Waiting(claims.session);
+        let price = self.price(Entry::Average);
+        let (handshake, room) = (Some(handshake), Some(room));
+        Ok(Admitted { class: Class::New, session, handshake, kind: None, price, room })
+    }
+
+    /// Takes a new session that is not admitted into the waiting room; `None` where there is
+    /// none, and beyond its share of the processors.
+    pub fn admit_to_room(&self, new: NewSession) -> Option<Admitted> {
+        let CoreContext { shared, counters, .. } = &*self.context;
+        if !shared.has_room() {
+            return None;
+        }
+        let Some(room) = RoomHandshake::begin(shared, Asks::Stranger) else {
+            counters.room_visits[RoomVisit::Beyond].add(1);
+            return None;
+        };
+        let id = new_session_id().ok()?;
+        let handshake = new.handshake(id, Holder::Waiting);
+        let (session, price) = (SessionEntry::Waiting(id), self.price(new.entry()));
+        let (class, room) = (Class::New, Some(room));
+        Some(Admitted { class, session, handshake, kind: None, price, room })
     }
 
     /// Whether the next new session, which connects so, is admitted, given what is in flight at
@@ -207,14 +326,21 @@ impl Decider {
     /// A proxy's connection, on which each request is decided on.
     pub fn of_requests(&self) -> Admitted {
         let (session, price) = (SessionEntry::OfRequests, Duration::ZERO);
-        Admitted { class: Class::New, session, handshake: None, kind: None, price }
+        Admitted { class: Class::New, session, handshake: None, kind: None, price, room: None }
     }
 
-    /// Begins a new session by a request; `None` if the system's random generator failed.
-    /// Returns the price that it is charged as well.
-    pub fn admit_request(&self) -> Option<(SessionConnection, Duration)> {
-        let id = new_session_id().ok()?;
-        let session = self.sessions.start_by_request(id, self.context.shared.now());
+    /// Begins a new session by a request; `None` if the system's random generator failed. On a
+    /// connection of the waiting room it has the identifier `of_connection`, and is the session
+    /// of the connection. Returns the price that it is charged as well.
+    pub fn admit_request(
+        &self,
+        of_connection: Option<SessionId>,
+    ) -> Option<(SessionConnection, Duration)> {
+        let now = self.context.shared.now();
+        let session = match of_connection {
+            Some(id) => self.sessions.connect_or_start(id, now)?,
+            None => self.sessions.start_by_request(new_session_id().ok()?, now),
+        };
         self.context.counters.in_clear.add(1);
         Some((session, self.price(Entry::Clear)))
     }
@@ -223,18 +349,7 @@ impl Decider {
     pub fn admit_new(&self, new: NewSession) -> Option<Admitted> {
         let id = new_session_id().ok()?;
         let session = self.sessions.start(id, self.context.shared.now());
-        let handshake = match new {
-            NewSession::Tls(new) => Some(HandshakeContext {
-                session: id,
-                began: unix_now(),
-                uses: 0,
-                terms: new.terms,
-                agreed: new.agreed,
-                server_name: new.server_name,
-                unusable_name: new.unusable_name,
-            }),
-            NewSession::PlainHttp => None,
-        };
+        let handshake = new.handshake(id, Holder::Session);
         let (kind, price) = (new.kind(), self.price(new.entry()));
         if let Some(kind) = kind {
             let counters = &self.context.counters;
@@ -242,7 +357,15 @@ impl Decider {
             counters.charged_ns_by_kind[kind].add(price.as_nanos() as u64);
         }
         let session = SessionEntry::Proven(session);
-        Some(Admitted { class: Class::New, session, handshake, kind, price })
+        Some(Admitted { class: Class::New, session, handshake, kind, price, room: None })
+    }
+
+    /// Admits a new session whatever the load; `None` if the system's random generator failed.
+    pub fn admit_always(&self, new: NewSession) -> Option<Admitted> {
+        let admitted = self.admit_new(new)?;
+        self.context.shared.controller().admit_always();
+        self.context.counters.admitted[Class::New].add(1);
+        Some(admitted)
     }
 
     /// What a connection that begins so is charged.
@@ -274,6 +397,7 @@ impl Decider {
         let (agreed, _) = class.agreed.ok()?;
         let handshake = HandshakeContext {
             session: claims.session,
+            holder: Holder::Session,
             began: claims.began,
             uses: claims.uses.saturating_add(1),
             terms: claims.terms,
@@ -284,6 +408,6 @@ impl Decider {
         let session = SessionEntry::Unproven(recognized.ok()?);
         let (class, handshake) = (Class::Returning, Some(handshake));
         let price = self.price(Entry::Average);
-        Some(Admitted { class, session, handshake, kind: None, price })
+        Some(Admitted { class, session, handshake, kind: None, price, room: None })
     }
 }

@@ -26,7 +26,30 @@ pub type Verdict = Result<Entered, End>;
 pub trait RequestQueue {
     /// Queues the new session of a request, of this prefix and with a head of so many bytes. Its
     /// customer has left when the receiver is dropped.
-    fn enqueue_request(&self, prefix: Prefix, bytes: usize) -> oneshot::Receiver<Verdict>;
+    fn enqueue_request(
+        &self,
+        prefix: Prefix,
+        bytes: usize,
+        comes: Comes,
+    ) -> oneshot::Receiver<Verdict>;
+}
+
+/// From where a request comes that would begin a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comes {
+    /// From a customer who has not waited yet.
+    Directly,
+    /// From the waiting room, over the connection of a proxy.
+    FromRoom,
+    /// From the waiting room, over a connection whose session will have this identifier.
+    FromRoomOn(SessionId),
+}
+
+impl Comes {
+    /// Whether the customer has waited in the room: they were offered and refused before.
+    pub fn from_room(self) -> bool {
+        self != Self::Directly
+    }
 }
 
 /// What decides on requests.

@@ -6,7 +6,7 @@
 //! does not wait, and a core has one thread: no other handshake can come between.
 
 use crate::admission::negotiation::Agreement;
-use crate::admission::tickets::{SessionId, Terms};
+use crate::admission::tickets::{Holder, SessionId, Terms};
 use std::cell::Cell;
 use tidegate_hello::UnusableName;
 
@@ -16,6 +16,8 @@ use tidegate_hello::UnusableName;
 pub struct HandshakeContext {
     /// The session.
     pub session: SessionId,
+    /// Who will hold that ticket.
+    pub holder: Holder,
     /// When the session began, in seconds since 1970.
     pub began: u64,
     /// Connections of the session before the next one: what its ticket will contain.

@@ -125,7 +125,7 @@ fn gone(path: &Path) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::tickets::{Claims, Terms};
+    use crate::admission::tickets::{Claims, Holder, Terms};
     use std::os::unix::fs::PermissionsExt;
     use std::time::Duration;
 
@@ -142,7 +142,9 @@ mod tests {
         let terms = Terms { version: 0x0304, suite: 0x1301, extended_master_secret: false };
         let session = [7; 16];
         let (began, uses, server_name, client_auth) = (issued, 0, 0, 0);
-        let claims = Claims { session, began, issued, uses, terms, server_name, client_auth };
+        let holder = Holder::Session;
+        let claims =
+            Claims { session, holder, began, issued, uses, terms, server_name, client_auth };
         keyring.seal(&claims, b"state").unwrap()
     }
 

@@ -1,30 +1,17 @@
-//! The cookie of a session: what a ticket is where TLS does not end at the gate.
-//!
-//! Its value is base64url of `key name (8) · nonce (12) · sealed claims · tag (16)`, AES-256-GCM
-//! with the key's name as associated data. Each ticket key has a key of cookies, derived from it
-//! by HKDF under a label of its own: a ticket is no cookie, and a cookie no ticket. It rotates
-//! and expires with the ticket key. All values have one length, so that opening one costs the
-//! same whatever was sent.
+//! The cookie of a session: what a ticket is where TLS does not end at the gate. It is a sealed
+//! value (see [`sealed_value`](crate::admission::sealed_value)).
 
+use crate::admission::sealed_value::text_len;
 use crate::admission::tickets::{Keyring, SessionId, TicketError};
-use crate::ticket_secret::NAME_LEN;
-use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
-use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
-use aws_lc_rs::{error::Unspecified, rand};
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 /// The label of the keys' derivation (RFC 5869, `info`).
-const LABEL: &[u8] = b"tidegate session cookie 1";
+pub(super) const LABEL: &[u8] = b"tidegate session cookie 1";
 /// Version of the claims' encoding; a cookie of another version does not open.
 const ENCODING: u8 = 1;
 const CLAIMS_LEN: usize = 1 + 16 + 4 + 4;
-const TAG_LEN: usize = 16;
-const SEALED_LEN: usize = CLAIMS_LEN + TAG_LEN;
-const BYTES: usize = NAME_LEN + NONCE_LEN + SEALED_LEN;
 
 /// Length of a value, in characters.
-pub const VALUE_LEN: usize = (BYTES * 4).div_ceil(3);
+pub const VALUE_LEN: usize = text_len(CLAIMS_LEN);
 
 /// The value of a cookie as it was sent.
 pub type Value = [u8; VALUE_LEN];
@@ -69,33 +56,10 @@ impl CookieClaims {
     }
 }
 
-/// The key of cookies that belongs to a ticket key.
-///
-/// Source: RFC 5869, without a salt.
-///
-/// # Errors
-/// The cryptography library failed.
-pub(super) fn derive(secret: &[u8]) -> Result<LessSafeKey, Unspecified> {
-    let derived = Salt::new(HKDF_SHA256, &[]).extract(secret);
-    let key = UnboundKey::from(derived.expand(&[LABEL], &AES_256_GCM)?);
-    Ok(LessSafeKey::new(key))
-}
-
 impl Keyring {
     /// Seals a cookie; `None` if the system's random generator failed.
     pub fn seal_cookie(&self, claims: &CookieClaims) -> Option<String> {
-        let key = self.sealing(claims.issued)?;
-        let mut bytes = [0; BYTES];
-        let (name, rest) = bytes.split_at_mut(NAME_LEN);
-        let (nonce, rest) = rest.split_at_mut(NONCE_LEN);
-        let (body, tag) = rest.split_at_mut(CLAIMS_LEN);
-        name.copy_from_slice(&key.name());
-        rand::fill(nonce).ok()?;
-        body.copy_from_slice(&claims.encode());
-        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
-        let sealed = key.cookies.seal_in_place_separate_tag(nonce, Aad::from(key.name()), body);
-        tag.copy_from_slice(sealed.ok()?.as_ref());
-        Some(URL_SAFE_NO_PAD.encode(bytes))
+        self.seal_value(|key| &key.cookies, claims.encode(), claims.issued)
     }
 
     /// Opens a cookie at `now`, in seconds since 1970.
@@ -103,19 +67,8 @@ impl Keyring {
     /// # Errors
     /// It was not sealed by the gate, or has expired.
     pub fn open_cookie(&self, value: &Value, now: u64) -> Result<CookieClaims, TicketError> {
-        let mut bytes = [0; BYTES];
-        let decoded = URL_SAFE_NO_PAD.decode_slice_unchecked(value, &mut bytes);
-        if !decoded.is_ok_and(|length| length == BYTES) {
-            return Err(TicketError::Foreign);
-        }
-        let (name, rest) = bytes.split_at_mut(NAME_LEN);
-        let (nonce, sealed) = rest.split_at_mut(NONCE_LEN);
-        let name = <[u8; NAME_LEN]>::try_from(&*name).map_err(|_| TicketError::Foreign)?;
-        let key = self.named(name).ok_or(TicketError::Foreign)?;
-        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| TicketError::Foreign)?;
-        let plain = key.cookies.open_in_place(nonce, Aad::from(name), sealed);
-        let plain = plain.map_err(|_| TicketError::Foreign)?;
-        let claims = CookieClaims::decode(plain).ok_or(TicketError::Foreign)?;
+        let plain = self.open_value::<CLAIMS_LEN>(|key| &key.cookies, value)?;
+        let claims = CookieClaims::decode(&plain).ok_or(TicketError::Foreign)?;
         if now > claims.issued.saturating_add(self.lifetime_s()) {
             return Err(TicketError::Expired);
         }
@@ -126,8 +79,10 @@ impl Keyring {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::tickets::{Claims, Terms};
-    use crate::ticket_secret::Secret;
+    use crate::admission::tickets::{Claims, Holder, Terms};
+    use crate::ticket_secret::{NAME_LEN, Secret};
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
     use proptest::prelude::*;
     use std::time::Duration;
 
@@ -195,9 +150,11 @@ mod tests {
         let terms = Terms { version: 0x0304, suite: 0x1301, extended_master_secret: false };
         let (session, began, issued) = (CLAIMS.session, 1_000, 2_000);
         let (uses, server_name, client_auth) = (0, 0, 0);
-        let claims = Claims { session, began, issued, uses, terms, server_name, client_auth };
+        let holder = Holder::Session;
+        let claims =
+            Claims { session, holder, began, issued, uses, terms, server_name, client_auth };
         let ticket = ring.seal(&claims, b"").unwrap();
-        let shown = URL_SAFE_NO_PAD.encode(&ticket[..BYTES]);
+        let shown = URL_SAFE_NO_PAD.encode(&ticket[..bytes.len()]);
         assert_eq!(ring.open_cookie(&value(&shown), 2_000), Err(TicketError::Foreign));
     }
 

@@ -221,6 +221,24 @@ impl Sessions {
         self.start_with(id, now, Counted::Connections)
     }
 
+    /// Adds a connection of a session that was let in from the waiting room. Where another of its
+    /// connections was before, it is one more; `None` beyond what it may have.
+    pub fn connect_or_start(
+        self: &Arc<Self>,
+        id: SessionId,
+        now: Duration,
+    ) -> Option<SessionConnection> {
+        match self.is_known(&id) {
+            true => self.connect(id, now).ok(),
+            false => Some(self.start(id, now)),
+        }
+    }
+
+    /// Whether a session is remembered.
+    pub fn is_known(&self, id: &SessionId) -> bool {
+        self.shard(id).sessions.contains_key(id)
+    }
+
     /// Begins a session with one request under way. `id` must be unused.
     pub fn start_by_request(self: &Arc<Self>, id: SessionId, now: Duration) -> SessionConnection {
         self.start_with(id, now, Counted::Requests)

@@ -31,14 +31,15 @@ impl ProducesTickets for Ticketer {
     }
 
     fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
-        let HandshakeContext { session, began, uses, terms, server_name, .. } =
+        let HandshakeContext { session, holder, began, uses, terms, server_name, .. } =
             HandshakeContext::of_this_thread()?;
         if plain.len() > MOST_STATE {
             return None;
         }
         let client_auth = self.client_auth;
         let issued = unix_now();
-        let claims = Claims { session, began, issued, uses, terms, server_name, client_auth };
+        let claims =
+            Claims { session, holder, began, issued, uses, terms, server_name, client_auth };
         self.keyring.seal(&claims, plain)
     }
 

@@ -6,7 +6,7 @@
 //! sealed with the newest; older keys open until the lifetime has passed.
 //! Nothing in a ticket is trusted before it was opened.
 
-use crate::admission::session_cookie;
+use crate::admission::{sealed_value, session_cookie, waiting_token};
 use crate::ticket_secret::{NAME_LEN, Secret};
 use arc_swap::ArcSwap;
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
@@ -19,8 +19,11 @@ use tidegate_hello::negotiate;
 const TAG_LEN: usize = 16;
 const CLAIMS_LEN: usize = 54;
 const HEADER_LEN: usize = NAME_LEN + NONCE_LEN;
-/// Version of the claims' encoding; a ticket of another version does not open.
+/// Version of the claims' encoding in a session's ticket; a ticket of another version does not
+/// open.
 const ENCODING: u8 = 2;
+/// The same in a ticket of somebody who waits: what knows no waiting room opens none of these.
+const ENCODING_WAITS: u8 = 3;
 
 /// How long after its hello was classified a ticket must still open: longer than
 /// any handshake may take.
@@ -51,11 +54,23 @@ pub struct Terms {
     pub extended_master_secret: bool,
 }
 
+/// Who holds a ticket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// A customer of an admitted session.
+    Session,
+    /// Somebody in the waiting room: the ticket saves them a full handshake and admits nobody.
+    /// Once they are admitted, the session has the identifier of the ticket.
+    Waiting,
+}
+
 /// The gate's own part of a ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claims {
     /// The session of the ticket.
     pub session: SessionId,
+    /// Who holds it.
+    pub holder: Holder,
     /// When the session began, in seconds since 1970.
     pub began: u64,
     /// When this ticket was made, in seconds since 1970.
@@ -89,7 +104,10 @@ impl Claims {
     }
 
     fn encode(&self, out: &mut Vec<u8>) {
-        out.push(ENCODING);
+        out.push(match self.holder {
+            Holder::Session => ENCODING,
+            Holder::Waiting => ENCODING_WAITS,
+        });
         out.extend(self.session);
         out.extend(self.began.to_be_bytes());
         // Seconds in 32 bits last until 2106.
@@ -109,11 +127,14 @@ impl Claims {
             Some(*head)
         }
         let mut rest = &bytes[..];
-        if split::<1>(&mut rest)? != [ENCODING] {
-            return None;
-        }
+        let holder = match split::<1>(&mut rest)? {
+            [ENCODING] => Holder::Session,
+            [ENCODING_WAITS] => Holder::Waiting,
+            _ => return None,
+        };
         Some(Self {
             session: split(&mut rest)?,
+            holder,
             began: u64::from_be_bytes(split(&mut rest)?),
             issued: u64::from(u32::from_be_bytes(split(&mut rest)?)),
             uses: u32::from_be_bytes(split(&mut rest)?),
@@ -156,13 +177,15 @@ pub struct Keyring {
     frozen: AtomicBool,
 }
 
-/// A key of tickets, and that of cookies which belongs to it.
+/// A key of tickets, and those of sealed values which belong to it.
 pub(super) struct Key {
     /// As it was drawn or read: another process may take it over.
     secret: Secret,
     key: LessSafeKey,
-    /// The key of cookies.
+    /// The key of session cookies.
     pub cookies: LessSafeKey,
+    /// The key of waiting tokens.
+    pub waiting: LessSafeKey,
 }
 
 impl std::fmt::Debug for Key {
@@ -174,8 +197,9 @@ impl std::fmt::Debug for Key {
 impl Key {
     fn of(secret: Secret) -> Result<Self, Unspecified> {
         let key = LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &secret.secret)?);
-        let cookies = session_cookie::derive(&secret.secret)?;
-        Ok(Self { secret, key, cookies })
+        let cookies = sealed_value::derive(&secret.secret, session_cookie::LABEL)?;
+        let waiting = sealed_value::derive(&secret.secret, waiting_token::LABEL)?;
+        Ok(Self { secret, key, cookies, waiting })
     }
 
     fn random(now: u64) -> Result<Self, Unspecified> {
@@ -360,6 +384,7 @@ mod tests {
     fn claims() -> Claims {
         Claims {
             session: *b"0123456789abcdef",
+            holder: Holder::Session,
             began: 1_000,
             issued: 2_000,
             uses: 3,
@@ -378,6 +403,14 @@ mod tests {
         let mut bytes = Vec::new();
         claims().encode(&mut bytes);
         assert_eq!(bytes.len(), CLAIMS_LEN);
+    }
+
+    #[test]
+    fn a_ticket_of_somebody_who_waits_says_so() {
+        let ring = ring();
+        let waiting = Claims { holder: Holder::Waiting, ..claims() };
+        let ticket = ring.seal(&waiting, b"state").unwrap();
+        assert_eq!(ring.open(&ticket, 2_001).unwrap().claims, waiting);
     }
 
     #[test]

@@ -80,6 +80,8 @@ words! {
 
     /// How a new session is refused.
     pub enum Refusal {
+        /// A waiting room: a page with a place in the line.
+        Page = "page",
         /// A TCP reset.
         Reset = "reset",
         /// A fatal TLS alert, then a close.

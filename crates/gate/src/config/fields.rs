@@ -12,13 +12,15 @@ use super::load_from::{LoadFrom, LoadSources};
 use super::networks::{Network, Networks};
 use super::origin::{Members, Origin, Url, Urls};
 use super::rules::{
-    CookieName, CoreList, FieldName, Filter, GroupPath, LogFile, MediaTypes, Names, Preference,
-    ProcessList,
+    CookieName, CoreList, FieldName, Filter, GroupPath, LogFile, MediaTypes, Moment, Names,
+    PathBeginning, Preference, ProcessList,
 };
 use super::upstream_rules::{CheckPath, Statuses};
+use crate::path::PathPrefix;
 use http::HeaderName;
 use http::uri::PathAndQuery;
-use std::net::SocketAddr;
+use jiff::Timestamp;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 use tidegate_config::Preset::{Is, Required, Unset};
@@ -332,10 +334,33 @@ keys! {
         /// core has an equal share, rounded up.
         hold_bytes: usize = Is("16MiB"), Bytes("0B", "1GiB"),
             because "4096 ClientHellos with a post-quantum key share take 7 MB; the rest is margin";
-        /// How a new session is refused: TCP `reset`, or a TLS `alert`, which on plain HTTP is a
-        /// short response with status 503 and `Retry-After`.
+        /// How a new session is refused: by a `page` with a place in the line, see
+        /// [waiting room](waiting-room.md); by a TCP `reset`; or by a TLS `alert`, which on plain
+        /// HTTP is a short response with status 503 and `Retry-After`.
         refuse: Refusal = Is("reset"), Choice(Refusal::ALL),
             because "the lowest cost, and the only one that leaves no socket in TIME_WAIT";
+        /// Share of the gate's processors that the waiting room may use for handshakes and pages.
+        /// Beyond it new sessions are refused by a reset.
+        room_share: f64 = Is("0.1"), Number(0.001, 0.5),
+            because "full handshakes for all who come would take the processors from those who are inside";
+        /// HTML file in place of the waiting room's own page, with placeholders.
+        room_template: Option<PathBuf> = Unset, FilePath,
+            because "the page that the gate has suits any site";
+        /// Beginnings of paths that are served without waiting, such as the callbacks of a payment
+        /// service.
+        never_wait_paths: Option<Vec<PathPrefix>> = Unset, OneOrMore(PathBeginning),
+            because "which requests must never wait depends on the site; needs admission.refuse = \"page\"";
+        /// Networks whose connections are never refused, such as those of health checks.
+        never_wait_from: Option<Vec<Network>> = Unset, Networks,
+            because "which clients must never wait depends on the site";
+        /// Whether nobody new is admitted and all who come see a page that says the site is being
+        /// maintained; active sessions stay. Needs `admission.refuse = "page"`.
+        maintenance: bool = Is("false"), Boolean,
+            because "a site is open, as a rule";
+        /// When the site opens, such as `2026-12-01T18:00:00Z`. Who comes before it waits, and
+        /// their order is drawn by lot. Needs `admission.refuse = "page"`.
+        opens: Option<Timestamp> = Unset, Moment,
+            because "a site is open, as a rule; with a time, nobody gains by coming hours before it";
         /// Connections per second that one session may open, on average.
         session_rate: f64 = Is("20"), Number(0.1, 100000.0),
             because "a browser opens six and keeps them; a ticket shared by a thousand bots opens thousands";
@@ -561,6 +586,11 @@ keys! {
 }
 
 impl Admission {
+    /// Whether connections from this address are never refused.
+    pub fn never_waits(&self, from: IpAddr) -> bool {
+        self.never_wait_from.iter().flatten().any(|network| network.contains(from))
+    }
+
     /// The policy with its parameters, for the controller.
     pub fn policy_kind(&self) -> PolicyKind {
         match self.policy {

@@ -7,6 +7,7 @@ use super::fleet::FleetAccess;
 use super::identity::{self, Identity, Wrong};
 use super::revocation::Revocations;
 use super::ticket_keys;
+use crate::page_template::{self, Template};
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use std::cell::RefCell;
@@ -32,6 +33,8 @@ pub struct Files {
     pub agent_secret: Option<Secret>,
     /// Servers, user and secret of `[fleet]`; none: the gate is alone.
     pub fleet: Option<FleetAccess>,
+    /// The page of `admission.room_template`; none: the gate's own.
+    pub room_template: Option<Template>,
     /// The files as they were before they were read.
     pub stamps: Vec<(PathBuf, Option<FileStamp>)>,
 }
@@ -61,7 +64,8 @@ impl Config {
         let more = self.tls.certificates.iter().flatten();
         let more = more.flat_map(|files| [&files.certificate, &files.key]);
         let lists = self.tls.client_crl.iter().flatten();
-        let paths = one.into_iter().flatten().chain(more).chain(lists);
+        let template = self.admission.room_template.iter();
+        let paths = one.into_iter().flatten().chain(more).chain(lists).chain(template);
         paths.map(|path| (path.clone(), FileStamp::of(path))).collect()
     }
 
@@ -97,6 +101,10 @@ impl Config {
             files.agent_secret = reader.noted("upstream.agent_secret", path, secret);
         }
         files.fleet = self.read_fleet(&reader);
+        const TEMPLATE: &str = "admission.room_template";
+        if let Some(path) = reader.sound(TEMPLATE, &self.admission.room_template) {
+            files.room_template = reader.noted(TEMPLATE, path, read_template(path));
+        }
         self.files = files;
     }
 }
@@ -121,6 +129,19 @@ impl Config {
         let secret = tidegate_fleet::Secret::read(path, &fleet.name);
         Some(FleetAccess { access, secret: reader.noted(key, path, secret)? })
     }
+}
+
+/// Reads the page of the waiting room.
+fn read_template(path: &Path) -> Result<Template, Problem> {
+    let text = tidegate_config::read_text(path, page_template::MOST_BYTES as u64);
+    let text = text.map_err(|error| {
+        Problem::new(format!("cannot be read: {error}"), "name a page in HTML of at most 64 KiB")
+    })?;
+    Template::read(&text).map_err(|name| {
+        let known = page_template::PLACEHOLDERS.map(|name| format!("{{{{{name}}}}}"));
+        let rule = format!("has the placeholder {name:?}, which the gate does not know");
+        Problem::new(rule, format!("use {}", known.join(", ")))
+    })
 }
 
 /// What is wrong with a file that a key of a configuration of this source names.

@@ -4,6 +4,7 @@
 use super::choices::{Cores, Processes};
 use crate::path::PathPrefix;
 use http::{HeaderName, HeaderValue};
+use jiff::Timestamp;
 use std::path::PathBuf;
 use tidegate_config::{FilePath, Problem, Rule, Value, did_you_mean, text_of};
 
@@ -345,6 +346,29 @@ impl Rule for PathBeginning {
 
     fn range(&self) -> String {
         "from the root, decoded".into()
+    }
+}
+
+/// A moment.
+#[derive(Debug)]
+pub struct Moment;
+
+impl Rule for Moment {
+    type Read<'r> = Timestamp;
+
+    fn read(&self, value: &Value<'_>) -> Result<Timestamp, Problem> {
+        const EXAMPLE: &str = "2026-12-01T18:00:00Z";
+        let given = text_of(value, EXAMPLE)?;
+        let rule = "must be a date and time with its zone";
+        given.parse().map_err(|_| Problem::new(rule, format!("write it as {EXAMPLE:?}")))
+    }
+
+    fn kind(&self) -> String {
+        "date and time".into()
+    }
+
+    fn range(&self) -> String {
+        "with `Z`, or an offset such as `+02:00`".into()
     }
 }
 

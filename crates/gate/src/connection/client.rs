@@ -33,12 +33,24 @@ pub struct OwnSession {
     session: RefCell<Option<SessionConnection>>,
     /// A request was looked at for its cookie.
     pub looked_at: Cell<bool>,
+    /// In the waiting room: the identifier that the session will have.
+    waits_as: Cell<Option<SessionId>>,
 }
 
 impl OwnSession {
     /// The session that the connection began as.
     pub fn new(session: Option<SessionConnection>) -> Rc<Self> {
-        Rc::new(Self { session: RefCell::new(session), looked_at: Cell::new(false) })
+        Rc::new(Self { session: RefCell::new(session), ..Self::default() })
+    }
+
+    /// None yet: the connection is in the waiting room.
+    pub fn waiting(id: SessionId) -> Rc<Self> {
+        Rc::new(Self { waits_as: Cell::new(Some(id)), ..Self::default() })
+    }
+
+    /// The identifier that the session will have, as long as the connection is in the waiting room.
+    pub fn waits_as(&self) -> Option<SessionId> {
+        self.waits_as.get()
     }
 
     /// Its identifier.
@@ -48,6 +60,7 @@ impl OwnSession {
 
     /// The connection is this session's, and the one that it began as has ended.
     pub fn become_of(&self, session: SessionConnection) {
+        self.waits_as.set(None);
         if let Some(former) = self.session.replace(Some(session)) {
             former.end_session();
         }

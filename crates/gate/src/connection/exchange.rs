@@ -108,6 +108,8 @@ pub struct Exchange {
     log: OnceCell<Box<ExchangeLog>>,
     /// Interim responses (1xx) of the upstream for the customer.
     pub interim: Interim,
+    /// The request is answered by the waiting room: it is the work of no session.
+    pub in_room: Cell<bool>,
     /// The class of the connection.
     pub class: Class,
     /// The core's counters.
@@ -145,6 +147,7 @@ impl Exchange {
             asked: Asked::default(),
             log: OnceCell::new(),
             interim: Interim::default(),
+            in_room: Cell::new(false),
             class,
             counters,
         }
@@ -273,6 +276,7 @@ impl Exchange {
         self.begun.set(now);
         self.upload.begin(has_body, now);
         self.upload_failed.set(false);
+        self.in_room.set(false);
         self.tier.set(Tier::Upstream);
         self.handed_over.set(false);
         self.upstream_late.set(None);

@@ -5,13 +5,14 @@
 //! the connection has one. Stream, service and bodies note in both what happens; one lazily
 //! armed timer per connection reads them. So a request sets and clears no timer of its own.
 
+use crate::connection::client::OwnSession;
 use crate::connection::deadlines::RequestDeadlines;
 use crate::connection::delivery::Delivery;
 use crate::connection::exchange::{Activity, Exchange, Expiry};
 use crate::telemetry::clock;
 use crate::telemetry::counters::Counters;
 use crate::telemetry::labels::{Class, End};
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,6 +35,8 @@ pub struct ConnectionState {
     thinks_since: Cell<Option<u64>>,
     /// It is a proxy's: how long it is without a request is nobody's think time.
     of_proxy: Cell<bool>,
+    /// The session of the connection, which may be in the waiting room.
+    session: OnceCell<Rc<OwnSession>>,
     /// The customer has closed their side.
     pub closed_by_customer: Cell<bool>,
     /// HTTP/2: the requests under way, each an exchange of its own.
@@ -62,6 +65,7 @@ impl ConnectionState {
             begun: Cell::new(false),
             thinks_since: Cell::new(None),
             of_proxy: Cell::new(false),
+            session: OnceCell::new(),
             closed_by_customer: Cell::new(false),
             open_streams: Cell::new(0),
             head_since: Cell::new(None),
@@ -75,6 +79,24 @@ impl ConnectionState {
     /// The connection is a proxy's, which sends the requests of many customers.
     pub fn is_of_proxy(&self) {
         self.of_proxy.set(true);
+    }
+
+    /// The connection is of this session, or will be.
+    pub fn is_of(&self, session: Rc<OwnSession>) {
+        // It is told once.
+        let _ = self.session.set(session);
+    }
+
+    /// Whether the customer is in the waiting room.
+    pub fn waits(&self) -> bool {
+        self.session.get().is_some_and(|session| session.waits_as().is_some())
+    }
+
+    /// The response is over, and the customer begins to think, if they are in a session.
+    fn begin_thinking(&self) {
+        if !self.of_proxy.get() && !self.waits() {
+            self.thinks_since.set(Some(self.counters.think_times.begins()));
+        }
     }
 
     /// What the connection is doing.
@@ -191,9 +213,7 @@ impl ConnectionState {
         let now = clock::now();
         if self.exchange.flushed(now) {
             self.idle_since.set(now);
-            if !self.of_proxy.get() {
-                self.thinks_since.set(Some(self.counters.think_times.begins()));
-            }
+            self.begin_thinking();
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 6265, sections 4.1 and 4.2; draft-ietf-httpbis-rfc6265bis for `SameSite`.
 
-use crate::admission::session_cookie::Value;
+use crate::admission::session_cookie::VALUE_LEN;
 use http::HeaderMap;
 use http::header::{CACHE_CONTROL, COOKIE, HeaderValue, SET_COOKIE};
 use memchr::memmem;
@@ -12,16 +12,22 @@ use memchr::memmem;
 pub const OPENED: usize = 2;
 
 /// The values of a request's cookies of one name that may be the gate's, at most [`OPENED`].
-#[derive(Debug, Default)]
-pub struct Values {
-    values: [Option<Value>; OPENED],
+/// All that the gate makes of a kind have `N` characters.
+#[derive(Debug)]
+pub struct Values<const N: usize = VALUE_LEN> {
+    values: [Option<[u8; N]>; OPENED],
     /// There was a cookie of this name.
     pub any: bool,
 }
 
-impl Values {
+impl<const N: usize> Values<N> {
+    /// There is no cookie of the name.
+    pub fn none() -> Self {
+        Self { values: [None; OPENED], any: false }
+    }
+
     /// The values, in the order in which they were sent.
-    pub fn list(&self) -> impl Iterator<Item = &Value> {
+    pub fn list(&self) -> impl Iterator<Item = &[u8; N]> {
         self.values.iter().flatten()
     }
 
@@ -35,8 +41,8 @@ impl Values {
 }
 
 /// Takes the cookies of a name out of a request: the upstream does not receive them.
-pub fn take(headers: &mut HeaderMap, name: &str) -> Values {
-    let mut taken = Values::default();
+pub fn take<const N: usize>(headers: &mut HeaderMap, name: &str) -> Values<N> {
+    let mut taken = Values::none();
     let named = |value: &HeaderValue| memmem::find(value.as_bytes(), name.as_bytes()).is_some();
     if !headers.get_all(COOKIE).iter().any(named) {
         return taken;
@@ -113,7 +119,7 @@ mod tests {
         for field in fields {
             headers.append(COOKIE, HeaderValue::from_str(field).unwrap());
         }
-        let values = take(&mut headers, "gate");
+        let values: Values = take(&mut headers, "gate");
         let left = headers.get_all(COOKIE).iter().map(|field| field.to_str().unwrap().to_owned());
         let values = values.list().map(|value| String::from_utf8(value.to_vec()).unwrap());
         (left.collect(), values.collect())

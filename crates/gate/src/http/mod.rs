@@ -1,6 +1,7 @@
 //! HTTP between customer and upstream: by HTTP/1.1 or HTTP/2 with the customer, by HTTP/1.1 with
 //! the upstream.
 
+mod accept;
 mod asked_tunnel;
 pub mod attempt;
 pub mod client_subject;
@@ -22,4 +23,6 @@ pub mod stream_types;
 pub mod timer;
 mod trace_context;
 pub mod trailers;
+mod waiting;
+pub mod waiting_page;
 mod websocket;

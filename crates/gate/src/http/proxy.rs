@@ -35,7 +35,7 @@ use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HeaderValue, TRANSFER_ENC
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode, Version, response};
 use hyper::body::{Body as _, Incoming};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -60,6 +60,9 @@ pub struct Proxy {
     pub context: Rc<CoreContext>,
     /// What follows the response: the upstream has agreed to a WebSocket.
     pub tunnel: RefCell<Option<Box<Tunnel>>>,
+    /// With HTTP/2: the connection ends after the responses that are under way, since its customer
+    /// waits in the room.
+    pub leaves: Cell<bool>,
 }
 
 /// Serves one request of a connection with HTTP/1. Never fails: an error becomes an error page, or cuts the
@@ -113,8 +116,12 @@ async fn answer_with(
 ) -> (Response<ResponseBody>, bool) {
     let (mut streams, mut by_gate) = (false, false);
     let answered = serve_by_route(proxy, exchange, request, &mut guard.visit).await;
-    let set_cookie = guard.visit.as_mut().and_then(|visit| visit.take_cookie());
+    let set_cookies = guard.visit.as_mut().map(|visit| visit.take_cookies());
     let mut response = match answered {
+        Ok(Answered::Gate(page)) => {
+            by_gate = true;
+            page.map(|body| ResponseBody::page(body, guard))
+        }
         Ok(Answered::File(file)) => file.map(|body| match body {
             Body::Memory(bytes) => ResponseBody::page(bytes, guard),
             Body::File(file) => ResponseBody::file(file, guard),
@@ -141,7 +148,7 @@ async fn answer_with(
             page.response().map(|body| ResponseBody::page(body, guard))
         }
     };
-    if let Some(cookie) = set_cookie {
+    for cookie in set_cookies.into_iter().flatten().flatten() {
         cookie_field::set_unless_for_everybody(response.headers_mut(), cookie);
     }
     let status = response.status().as_u16();
@@ -153,6 +160,8 @@ async fn answer_with(
 
 /// A response.
 enum Answered {
+    /// Of the gate itself: nobody is admitted.
+    Gate(Response<Bytes>),
     /// From a file.
     File(Response<Body>),
     /// Of the upstream; whether it begins a stream of events.
@@ -231,8 +240,13 @@ async fn serve_by_route(
     };
     headers::accept(&mut parts, chunked)?;
     if let Some(cookies) = &proxy.cookies {
-        let admit = Box::pin(cookies.admit(exchange, &mut parts.headers));
-        *visit = admit.await.map_err(|_| ErrorPage::Full)?;
+        match Box::pin(cookies.admit(exchange, &mut parts)).await {
+            Ok(admitted) => *visit = admitted,
+            Err(page) => {
+                proxy.leaves.set(page.headers().contains_key(CONNECTION));
+                return Ok(Answered::Gate(page));
+            }
+        }
     }
     let way = proxy.routes.find(&parts);
     exchange.takes(way.counts);

@@ -30,7 +30,7 @@ use crate::upstream::routes::Routes;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
@@ -89,6 +89,7 @@ impl HttpServer {
         }
         let place = client.place.clone();
         place.serve(&state);
+        state.is_of(client.session.clone());
         let subject = config.tls.client_subject_header.as_ref();
         let subject = subject.map(|name| ClientSubject::new(name, transport.client_certificate()));
         let cookies = self.sessions.as_ref().and_then(|sessions| sessions.on(&client));
@@ -103,6 +104,7 @@ impl HttpServer {
             routes: self.routes.clone(),
             context: self.context.clone(),
             tunnel: RefCell::default(),
+            leaves: Cell::new(false),
         });
         // What serves a connection has a box of its own, so that one which rests takes no room for
         // it.

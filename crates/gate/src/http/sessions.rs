@@ -2,40 +2,51 @@
 //! recognized by it, or begins a session, and is decided on by itself. A customer's own connection
 //! over TLS was decided on before; there the cookie tells whose it is, if no ticket did.
 
-use crate::admission::entrance::{Entered, Entrance};
+use crate::admission::entrance::{Comes, Entered, Entrance, Verdict};
 use crate::admission::session_cookie::CookieClaims;
 use crate::admission::sessions::{ClosedBy, SessionConnection};
 use crate::admission::tickets::SessionId;
-use crate::config::{Config, Forwarded, SessionCookie};
+use crate::config::{Config, Forwarded, Refusal, SessionCookie};
 use crate::connection::client::{Client, OwnSession};
 use crate::connection::exchange::Exchange;
 use crate::context::CoreContext;
 use crate::http::cookie_field::{self, Values};
 use crate::http::forwarding::{X_FORWARDED_FOR, X_FORWARDED_PROTO};
+use crate::http::pages::ErrorPage;
+use crate::http::waiting::Shown;
+use crate::http::waiting_page;
+use crate::page_template::Template;
 use crate::places::{Place, PlaceKind, Prefix};
 use crate::socket::Scheme;
 use crate::telemetry::clock::{self, unix_now};
 use crate::telemetry::labels::{Class, CookieResult, End};
-use http::HeaderMap;
+use bytes::Bytes;
 use http::header::HeaderValue;
+use http::request::Parts;
+use http::{HeaderMap, Response};
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Knows sessions by their cookies.
+/// Knows sessions by their cookies, and who waits.
 pub struct RequestSessions {
-    context: Rc<CoreContext>,
-    entrance: Entrance,
+    pub(super) context: Rc<CoreContext>,
+    pub(super) entrance: Entrance,
     /// The proxy before the gate is trusted: its fields tell address and scheme of the customer.
     trusts_proxy: bool,
+    /// Name of the cookie with a place in the waiting room.
+    pub(super) place_name: String,
+    /// The page of the waiting room; `None` where there is none.
+    pub(super) template: Option<Template>,
 }
 
 /// The cookies of one connection.
 pub struct Cookies {
-    sessions: Rc<RequestSessions>,
+    pub(super) sessions: Rc<RequestSessions>,
     /// The place of the connection.
-    place: Rc<Place>,
+    pub(super) place: Rc<Place>,
     scheme: Scheme,
+    peer: IpAddr,
     /// Its session; none for a proxy's, whose requests are each decided on.
     own: Option<Rc<OwnSession>>,
 }
@@ -45,8 +56,9 @@ pub struct Visit {
     /// The request as one of its session, where it was decided on.
     session: Option<SessionConnection>,
     context: Rc<CoreContext>,
-    /// The cookie that the response sets, if it is due.
-    cookie: Option<HeaderValue>,
+    /// The cookies that the response sets: of the session, if it is due, and that of a place that
+    /// was used.
+    cookies: [Option<HeaderValue>; 2],
 }
 
 impl RequestSessions {
@@ -54,22 +66,33 @@ impl RequestSessions {
     pub fn new(context: &Rc<CoreContext>, entrance: Entrance) -> Option<Rc<Self>> {
         let Config { admission, upstream, .. } = &*context.config;
         let trusts_proxy = upstream.forwarded == Forwarded::Append;
-        (admission.session_cookie != SessionCookie::Off)
-            .then(|| Rc::new(Self { context: context.clone(), entrance, trusts_proxy }))
+        let has_room = admission.refuse == Refusal::Page;
+        let template = context.config.files.room_template.clone();
+        let template = has_room.then(|| template.unwrap_or_else(waiting_page::own));
+        let place_name = format!("{}-place", admission.session_cookie_name);
+        let context = context.clone();
+        (has_room || admission.session_cookie != SessionCookie::Off)
+            .then(|| Rc::new(Self { context, entrance, trusts_proxy, place_name, template }))
     }
 
     /// The cookies of a client's connection; `None` where there are none.
     pub fn on(self: &Rc<Self>, client: &Client) -> Option<Cookies> {
         let own = match client.scheme {
+            _ if client.session.waits_as().is_some() => Some(client.session.clone()),
+            Scheme::Http if !self.decides_on_requests() => return None,
             Scheme::Http => None,
             _ if self.context.config.admission.session_cookie != SessionCookie::All => return None,
             Scheme::Https => Some(client.session.clone()),
         };
-        let (sessions, place) = (self.clone(), client.place.clone());
-        Some(Cookies { sessions, place, scheme: client.scheme, own })
+        let (sessions, place, scheme) = (self.clone(), client.place.clone(), client.scheme);
+        Some(Cookies { sessions, place, scheme, peer: client.peer.ip(), own })
     }
 
-    fn count(&self, result: Option<CookieResult>, any: bool) {
+    fn decides_on_requests(&self) -> bool {
+        self.context.config.admission.session_cookie != SessionCookie::Off
+    }
+
+    pub(super) fn count(&self, result: Option<CookieResult>, any: bool) {
         if let Some(result) = result.or(any.then_some(CookieResult::Foreign)) {
             self.context.counters.session_cookies[result].add(1);
         }
@@ -82,23 +105,32 @@ impl Cookies {
         self.own.is_none()
     }
 
-    /// Takes the session cookie out of a request and decides on it, or learns from it of which
+    /// Takes the gate's cookies out of a request and decides on it, or learns from them of which
     /// session the connection is.
     ///
     /// # Errors
-    /// It would begin a session, which is not admitted for this reason.
+    /// It would begin a session, which is not admitted: the answer.
     pub async fn admit(
         &self,
         exchange: &Exchange,
-        headers: &mut HeaderMap,
-    ) -> Result<Option<Box<Visit>>, End> {
+        parts: &mut Parts,
+    ) -> Result<Option<Box<Visit>>, Response<Bytes>> {
         let context = &self.sessions.context;
+        let headers = &mut parts.headers;
         let cookies = cookie_field::take(headers, &context.config.admission.session_cookie_name);
         let proxied = self.sessions.trusts_proxy && says_https(headers);
         let secure = self.scheme == Scheme::Https || proxied;
+        let place = match self.sessions.template {
+            Some(_) => cookie_field::take(headers, &self.sessions.place_name),
+            None => Values::none(),
+        };
+        let shown = Shown { cookies, place, secure };
         match &self.own {
-            Some(own) => Ok(self.learn(own, exchange, &cookies)),
-            None => self.decide_on(exchange, headers, &cookies, secure).await.map(Some),
+            Some(own) => match own.waits_as() {
+                Some(id) => self.enter(own, id, exchange, parts, &shown).await,
+                None => Ok(self.learn(own, exchange, &shown.cookies)),
+            },
+            None => self.decide_on(exchange, parts, &shown).await.map(Some),
         }
     }
 
@@ -128,17 +160,17 @@ impl Cookies {
             due = claims.session != id || claims.is_renewable(unix_now, lifetime_s);
         }
         let id = own.id().filter(|_| due)?;
-        Some(self.visit(None, self.cookie(id, began, true)))
+        Some(self.visit(None, [self.cookie(id, began, true), None]))
     }
 
     async fn decide_on(
         &self,
         exchange: &Exchange,
-        headers: &HeaderMap,
-        cookies: &Values,
-        secure: bool,
-    ) -> Result<Box<Visit>, End> {
+        parts: &Parts,
+        shown: &Shown,
+    ) -> Result<Box<Visit>, Response<Bytes>> {
         let RequestSessions { context, entrance, .. } = &*self.sessions;
+        let Shown { cookies, secure, .. } = shown;
         let (now, unix_now) = (context.shared.now(), unix_now());
         let recognized = entrance.recognize(cookies.list(), now, unix_now);
         let result = recognized.as_ref().map_or_else(|why| *why, |_| Some(CookieResult::Good));
@@ -150,12 +182,40 @@ impl Cookies {
                 log.decided(Duration::ZERO, Ok((Class::Returning, session.number())));
             });
             let due = claims.is_renewable(unix_now, entrance.keyring.lifetime_s());
-            let cookie = due.then(|| self.cookie(session.id(), claims.began, secure)).flatten();
-            return Ok(self.visit(Some(session), cookie));
+            let cookie = due.then(|| self.cookie(session.id(), claims.began, *secure)).flatten();
+            return Ok(self.visit(Some(session), [cookie, None]));
         }
+        if self.never_waits(parts) {
+            return Ok(self.visit(None, [None, None]));
+        }
+        if self.must_wait(shown) {
+            return self.wait(Comes::FromRoom, exchange, parts, shown).await;
+        }
+        let entered = self.ask(Comes::Directly, exchange, &parts.headers).await;
+        let Entered { session, starting } = match entered {
+            Ok(entered) => entered,
+            Err(_) if self.sessions.template.is_some() => {
+                return Err(self.page_for_stranger(exchange, parts, shown));
+            }
+            Err(_) => return Err(ErrorPage::Full.response()),
+        };
+        // From now on it counts as a request.
+        drop(starting);
+        let cookie = self.cookie(session.id(), unix_now, *secure);
+        Ok(self.visit(Some(session), [cookie, None]))
+    }
+
+    /// Waits in the queue for the verdict on a request.
+    pub(super) async fn ask(
+        &self,
+        comes: Comes,
+        exchange: &Exchange,
+        headers: &HeaderMap,
+    ) -> Verdict {
+        let queue = &self.sessions.entrance.queue;
         let waits_since = clock::now();
         exchange.queue_begins();
-        let verdict = entrance.queue.enqueue_request(self.prefix(headers), bytes(headers)).await;
+        let verdict = queue.enqueue_request(self.prefix(headers), bytes(headers), comes).await;
         let waited = clock::read().saturating_duration_since(waits_since);
         exchange.queue_ends();
         // The queue gives a verdict on all that it has.
@@ -165,18 +225,23 @@ impl Cookies {
             Err(end) => Err(*end),
         };
         exchange.log().inspect(|log| log.decided(waited, decided));
-        let Entered { session, starting } = verdict?;
-        // From now on it counts as a request.
-        drop(starting);
-        let cookie = self.cookie(session.id(), unix_now, secure);
-        Ok(self.visit(Some(session), cookie))
+        verdict
     }
 
-    fn visit(&self, session: Option<SessionConnection>, cookie: Option<HeaderValue>) -> Box<Visit> {
-        Box::new(Visit { session, context: self.sessions.context.clone(), cookie })
+    pub(super) fn visit(
+        &self,
+        session: Option<SessionConnection>,
+        cookies: [Option<HeaderValue>; 2],
+    ) -> Box<Visit> {
+        Box::new(Visit { session, context: self.sessions.context.clone(), cookies })
     }
 
-    fn cookie(&self, session: SessionId, began: u64, secure: bool) -> Option<HeaderValue> {
+    pub(super) fn cookie(
+        &self,
+        session: SessionId,
+        began: u64,
+        secure: bool,
+    ) -> Option<HeaderValue> {
         let RequestSessions { context, entrance, .. } = &*self.sessions;
         let claims = CookieClaims { session, began, issued: unix_now() };
         let value = entrance.keyring.seal_cookie(&claims)?;
@@ -187,21 +252,35 @@ impl Cookies {
     /// What shares turns with this request: the prefix of the customer whom a trusted proxy names
     /// last, or that of the connection.
     fn prefix(&self, headers: &HeaderMap) -> Prefix {
-        let named = || {
-            let last = headers.get_all(X_FORWARDED_FOR).iter().next_back()?.to_str().ok()?;
-            last.rsplit(',').next()?.trim().parse::<IpAddr>().ok()
-        };
-        match named().filter(|_| self.sessions.trusts_proxy) {
+        match self.forwarded_for(headers) {
             Some(address) => self.sessions.context.places.prefix_of(address),
             None => self.place.prefix(),
         }
     }
+
+    /// The customer's address, as far as it is known.
+    pub(super) fn address(&self, headers: &HeaderMap) -> IpAddr {
+        self.forwarded_for(headers).unwrap_or(self.peer)
+    }
+
+    fn forwarded_for(&self, headers: &HeaderMap) -> Option<IpAddr> {
+        if !self.sessions.trusts_proxy {
+            return None;
+        }
+        let last = headers.get_all(X_FORWARDED_FOR).iter().next_back()?.to_str().ok()?;
+        last.rsplit(',').next()?.trim().parse().ok()
+    }
 }
 
 impl Visit {
-    /// The cookie that the response is to set, if it is due.
-    pub fn take_cookie(&mut self) -> Option<HeaderValue> {
-        self.cookie.take()
+    /// Its session, which becomes that of the connection.
+    pub(super) fn take_session(&mut self) -> Option<SessionConnection> {
+        self.session.take()
+    }
+
+    /// The cookies that the response is to set.
+    pub fn take_cookies(&mut self) -> [Option<HeaderValue>; 2] {
+        std::mem::take(&mut self.cookies)
     }
 
     /// The response is over, and the customer begins to think.

@@ -5,8 +5,8 @@
 //! which requests of active sessions have arrived, and whether the backlog is below its
 //! limit.
 
-use crate::admission::decide::{Decider, NewSession};
-use crate::admission::entrance::{Entered, RequestQueue, Verdict};
+use crate::admission::decide::{Admitted, Decider, NewSession};
+use crate::admission::entrance::{Comes, Entered, RequestQueue, Verdict};
 use crate::admission::queue::{AdmissionQueue, QueueLimits, Removed};
 use crate::admission::starting::Starting;
 use crate::admission::wake::Wake;
@@ -16,7 +16,7 @@ use crate::places::{Full, Place, PlaceKind, Prefix};
 use crate::refusal::refuse;
 use crate::shutdown::Stage;
 use crate::socket;
-use crate::telemetry::labels::{Class, End};
+use crate::telemetry::labels::{Class, End, RoomVisit};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -41,7 +41,7 @@ enum Newcomer {
     /// classified by.
     Connection(Pending, Rc<Tasks>),
     /// By a request on the connection of a proxy, which waits for the verdict.
-    Request(oneshot::Sender<Verdict>),
+    Request(oneshot::Sender<Verdict>, Comes),
 }
 
 /// The admission queue of a core and its dispatcher.
@@ -116,7 +116,9 @@ impl Dispatcher {
         if self.queue.is_empty() || self.queue.newest_first(now) {
             self.wake.decide_from(now);
         }
-        self.context().shared.controller().offered();
+        if !queued.from_room() {
+            self.context().shared.controller().offered();
+        }
         self.queue.push(prefix, queued, bytes, now);
         self.wake.notify();
     }
@@ -196,9 +198,14 @@ impl Dispatcher {
     fn admit(&self, removed: Removed<Queued>, now: Instant) {
         let Removed { item: Queued { new, by }, held, waited } = removed;
         let counters = &self.context().counters;
-        let count = || match held {
-            false => counters.admitted[Class::New].add(1),
-            true => counters.hold_admitted.add(1),
+        let from_room = matches!(&by, Newcomer::Request(_, comes) if comes.from_room());
+        let count = || {
+            self.context().shared.room.note_admission();
+            match held {
+                _ if from_room => counters.room_visits[RoomVisit::Admitted].add(1),
+                false => counters.admitted[Class::New].add(1),
+                true => counters.hold_admitted.add(1),
+            }
         };
         match by {
             Newcomer::Connection(mut pending, tasks) => {
@@ -212,9 +219,13 @@ impl Dispatcher {
                 pending.place.change(PlaceKind::New);
                 tasks.begin(pending, admitted);
             }
-            Newcomer::Request(verdict) => {
-                let Some((session, price)) = self.decider.admit_request() else {
-                    let item = Queued { new, by: Newcomer::Request(verdict) };
+            Newcomer::Request(verdict, comes) => {
+                let of_connection = match comes {
+                    Comes::FromRoomOn(id) => Some(id),
+                    Comes::Directly | Comes::FromRoom => None,
+                };
+                let Some((session, price)) = self.decider.admit_request(of_connection) else {
+                    let item = Queued { new, by: Newcomer::Request(verdict, comes) };
                     return self.refuse(Removed { item, held, waited }, now, None);
                 };
                 count();
@@ -235,24 +246,49 @@ impl Dispatcher {
         let context = self.context();
         let counters = &context.counters;
         let by_verdict = match removed.held {
+            // They were refused when they came.
+            held if removed.item.from_room() => refusal_of(held),
             false => {
                 counters.refused[Class::New].add(1);
-                End::Refused
+                refusal_of(false)
             }
             true => {
                 counters.hold_expired.add(1);
-                End::HoldExpired
+                refusal_of(true)
             }
         };
         let end = reason.unwrap_or(by_verdict);
         match removed.item.by {
-            Newcomer::Connection(pending, _) => {
+            Newcomer::Connection(pending, tasks) => {
+                let may_wait = reason.is_none() && context.shutdown.stage() < Stage::Draining;
+                let room =
+                    if may_wait { self.decider.admit_to_room(removed.item.new) } else { None };
+                if let Some(admitted) = room {
+                    return begin_in_room(pending, admitted, &tasks);
+                }
                 counters.end(end);
                 let peer = pending.arrival.peer;
                 context.log_refusal(peer, Class::New, end, Some(removed.waited));
                 refuse(context.config.admission.refuse, pending.arrival);
             }
-            Newcomer::Request(verdict) => drop(verdict.send(Err(end))),
+            Newcomer::Request(verdict, _) => drop(verdict.send(Err(end))),
+        }
+    }
+
+    /// Takes a new session into the waiting room without asking the controller: others are before
+    /// it. Beyond the room's share of the processors it is refused.
+    pub fn let_wait(&self, pending: Pending, new: NewSession, tasks: &Rc<Tasks>) {
+        let context = self.context();
+        let CoreContext { shared, counters, .. } = &*context;
+        shared.controller().offered();
+        counters.refused[Class::New].add(1);
+        match self.decider.admit_to_room(new) {
+            Some(admitted) => begin_in_room(pending, admitted, tasks),
+            None => {
+                counters.end(End::Refused);
+                context.log_refusal(pending.arrival.peer, Class::New, End::Refused, None);
+                refuse(context.config.admission.refuse, pending.arrival);
+            }
         }
     }
 
@@ -273,9 +309,14 @@ impl Dispatcher {
 }
 
 impl RequestQueue for Dispatcher {
-    fn enqueue_request(&self, prefix: Prefix, bytes: usize) -> oneshot::Receiver<Verdict> {
+    fn enqueue_request(
+        &self,
+        prefix: Prefix,
+        bytes: usize,
+        comes: Comes,
+    ) -> oneshot::Receiver<Verdict> {
         let (verdict, receiver) = oneshot::channel();
-        let by = Newcomer::Request(verdict);
+        let by = Newcomer::Request(verdict, comes);
         self.push(prefix, Queued { new: NewSession::PlainHttp, by }, bytes);
         receiver
     }
@@ -297,9 +338,24 @@ impl Queued {
     fn has_left(&self) -> bool {
         match &self.by {
             Newcomer::Connection(pending, _) => socket::has_ended(&pending.arrival.socket),
-            Newcomer::Request(verdict) => verdict.is_closed(),
+            Newcomer::Request(verdict, _) => verdict.is_closed(),
         }
     }
+
+    /// Whether the customer has waited in the room.
+    fn from_room(&self) -> bool {
+        matches!(&self.by, Newcomer::Request(_, comes) if comes.from_room())
+    }
+}
+
+/// Why the connection of a session that is refused ends.
+fn refusal_of(held: bool) -> End {
+    if held { End::HoldExpired } else { End::Refused }
+}
+
+fn begin_in_room(pending: Pending, admitted: Admitted, tasks: &Rc<Tasks>) {
+    pending.place.change(PlaceKind::New);
+    tasks.begin(pending, admitted);
 }
 
 #[cfg(test)]

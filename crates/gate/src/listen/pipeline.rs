@@ -148,8 +148,20 @@ impl Pipeline {
             Ok(admit) => admit,
             Err(denial) => return self.deny(arrival, denial),
         };
+        let admit = match admit {
+            Admit::Queued(new) | Admit::Room(new)
+                if self.context.config.admission.never_waits(arrival.peer.ip()) =>
+            {
+                self.decider.admit_always(new).map_or(Admit::Queued(new), Admit::Now)
+            }
+            other => other,
+        };
         let kind = match &admit {
-            Admit::Now(Admitted { session: SessionEntry::OfRequests, .. }) => PlaceKind::New,
+            Admit::Room(_) => PlaceKind::New,
+            Admit::Now(Admitted {
+                session: SessionEntry::OfRequests | SessionEntry::Proven(_),
+                ..
+            }) => PlaceKind::New,
             Admit::Now(_) => PlaceKind::Unproven,
             Admit::Queued(_) => PlaceKind::Queued,
         };
@@ -161,6 +173,7 @@ impl Pipeline {
         match admit {
             Admit::Now(admitted) => self.tasks.begin(pending, admitted),
             Admit::Queued(new) => self.dispatcher.enqueue(pending, new, self.tasks.clone()),
+            Admit::Room(new) => self.dispatcher.let_wait(pending, new, &self.tasks),
         }
     }
 
@@ -183,6 +196,11 @@ impl Pipeline {
                 counters.end(End::TooMany);
                 self.context.log_refusal(arrival.peer, Class::New, End::TooMany, None);
                 refusal::refuse(self.context.config.admission.refuse, arrival);
+            }
+            Denial::BeyondShare => {
+                counters.end(End::Refused);
+                self.context.log_refusal(arrival.peer, Class::New, End::Refused, None);
+                refusal::reset(arrival);
             }
             Denial::Copy => {
                 counters.end(End::CopiedHello);

@@ -1,10 +1,12 @@
 //! The task of an admitted connection: handshake, requests, end.
 
 use crate::access_log::Opening;
-use crate::admission::decide::{Admitted, SessionEntry};
+use crate::admission::decide::{Admitted, RoomHandshake, SessionEntry};
 use crate::admission::handshake_context::HandshakeContext;
 use crate::admission::sessions::{ClosedBy, SessionConnection};
 use crate::admission::starting::Starting;
+use crate::admission::tickets::Holder;
+use crate::admission::waiting_room::Asks;
 use crate::admission::wake::Wake;
 use crate::connection::client::{Client, OwnSession};
 use crate::connection::transport::{PlainStream, TlsStream, Transport};
@@ -14,12 +16,13 @@ use crate::places::{Place, PlaceKind};
 use crate::socket::Arrival;
 use crate::supervision::reason;
 use crate::telemetry::clock::{self, ticks};
-use crate::telemetry::cpu::Metered;
+use crate::telemetry::cpu::{self, Metered};
 use crate::telemetry::labels::{Bucket, Class, End, HandshakeKind};
 use crate::tls::configs::ServerConfigs;
 use pin_project_lite::pin_project;
+use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -69,15 +72,19 @@ impl Tasks {
         admitted: Admitted,
         serve: impl AsyncFnOnce(Transport, Client) -> End + 'static,
     ) {
+        let mut admitted = admitted;
         let starting = Starting::new(&self.context, &self.wake, admitted.price);
+        let room = admitted.room.take();
+        let resumes = resumes(&admitted, room.as_ref());
         pending.arrival.enter(match (admitted.class, &admitted.handshake) {
             (_, None) => Phase::AwaitRequest,
-            (Class::New, _) => Phase::HandshakeFull,
-            (Class::Returning, _) => Phase::HandshakeResumed,
+            _ if resumes => Phase::HandshakeResumed,
+            _ => Phase::HandshakeFull,
         });
         let line = pending.arrival.line.take();
-        let task = Traced::new(line, run(self.clone(), pending, admitted, serve));
-        spawn_local(FirstTurn { starting: Some(starting), context: self.context.clone(), task });
+        let task = Traced::new(line, run(self.clone(), pending, (admitted, resumes), serve));
+        let (starting, context) = (Some((starting, room)), self.context.clone());
+        spawn_local(FirstTurn { starting, context, task });
     }
 }
 
@@ -85,7 +92,7 @@ pin_project! {
     /// A task that counts as starting until its first turn has ended. Not an `async fn`: that would
     /// have the task twice, as an argument and pinned.
     struct FirstTurn<F> {
-        starting: Option<Starting>,
+        starting: Option<(Starting, Option<RoomHandshake>)>,
         context: Rc<CoreContext>,
         #[pin]
         task: F,
@@ -111,7 +118,7 @@ impl<F: Future<Output = ()>> Future for FirstTurn<F> {
 async fn run(
     tasks: Rc<Tasks>,
     pending: Pending,
-    admitted: Admitted,
+    (admitted, resumes): (Admitted, bool),
     serve: impl AsyncFnOnce(Transport, Client) -> End,
 ) {
     let context = &tasks.context;
@@ -122,10 +129,11 @@ async fn run(
     let begun = clock::read();
     let transport = match &handshake {
         Some(handshake) => {
-            shake_hands(&tasks, socket, first_flight, (class, kind, &place), handshake).await
+            let begins = Begins { class, kind, resumes, place: &place };
+            shake_hands(&tasks, socket, first_flight, begins, handshake).await
         }
         None => {
-            if !matches!(session, SessionEntry::OfRequests) {
+            if !matches!(session, SessionEntry::OfRequests | SessionEntry::Waiting(_)) {
                 context.counters.in_clear.add(1);
             }
             let stream = PlainStream::new(socket, first_flight);
@@ -137,6 +145,13 @@ async fn run(
     }
     if transport.is_ok() && class == Class::Returning {
         place.change(PlaceKind::Returning);
+    }
+    let waits_as = match &session {
+        SessionEntry::Waiting(id) => Some(*id),
+        _ => None,
+    };
+    if transport.is_ok() && waits_as.is_some() {
+        place.change(PlaceKind::New);
     }
     let (end, session, by) = match transport {
         Ok(transport) => match session.prove(context.shared.now()) {
@@ -150,11 +165,21 @@ async fn run(
                         session: session.as_ref().map(SessionConnection::number),
                     },
                 };
-                let session = OwnSession::new(session);
+                let session = match waits_as {
+                    Some(id) => OwnSession::waiting(id),
+                    None => OwnSession::new(session),
+                };
                 let (place, own) = (place.clone(), session.clone());
                 let client = Client { peer, scheme, class, opening, place, session: own };
-                let served = serve(transport, client);
-                let end = Metered::new(Bucket::request(class), served).await;
+                let mut served = pin!(serve(transport, client));
+                let end = poll_fn(|cx| {
+                    cpu::enter(match session.waits_as() {
+                        Some(_) => Bucket::Room,
+                        None => Bucket::request(class),
+                    });
+                    served.as_mut().poll(cx)
+                })
+                .await;
                 (end, session.take(), closed_by(context, end))
             }
             Err(_) => {
@@ -174,12 +199,25 @@ async fn run(
     }
 }
 
+/// Whether the handshake of a connection is to resume.
+fn resumes(admitted: &Admitted, room: Option<&RoomHandshake>) -> bool {
+    admitted.class == Class::Returning || room.is_some_and(|room| room.asks == Asks::Waiting)
+}
+
+/// How a connection begins.
+struct Begins<'p> {
+    class: Class,
+    kind: Option<FullHandshake>,
+    resumes: bool,
+    place: &'p Place,
+}
+
 /// Performs the handshake. Fails with the reason why the connection ends.
 async fn shake_hands(
     tasks: &Tasks,
     socket: std::net::TcpStream,
     hello: Vec<u8>,
-    (class, kind, place): (Class, Option<FullHandshake>, &Place),
+    begins: Begins<'_>,
     handshake: &HandshakeContext,
 ) -> Result<Transport, End> {
     let context = &tasks.context;
@@ -187,14 +225,14 @@ async fn shake_hands(
     if let Some(name) = &handshake.unusable_name {
         name.hide(&mut hello);
     }
-    let expected = match class {
-        Class::New => HandshakeKind::Full,
-        Class::Returning => HandshakeKind::Resumed,
-    };
+    let Begins { class, kind, resumes, place } = begins;
+    let waits = handshake.holder == Holder::Waiting;
+    let expected = if resumes { HandshakeKind::Resumed } else { HandshakeKind::Full };
     let group = handshake.agreed.choice.group;
-    let config = tasks.tls.of(group, class == Class::Returning).ok_or(End::HandshakeFailed)?;
+    let config = tasks.tls.of(group, resumes).ok_or(End::HandshakeFailed)?;
     let in_handshake = context.count(|counters| &counters.in_handshake);
-    let result = Metered::handshake(class, kind, async {
+    let bucket = if waits { Bucket::Room } else { Bucket::handshake(class) };
+    let result = Metered::handshake(bucket, kind, async {
         let accept = TlsStream::accept(socket, config.clone(), &hello, handshake);
         let deadline = context.config.limits.handshake_deadline;
         place.unless_displaced(tokio::time::timeout(deadline, accept)).await
@@ -202,7 +240,9 @@ async fn shake_hands(
     .await;
     drop(in_handshake);
     let counters = &context.counters;
-    counters.handshakes_by_class[class].add(1);
+    if !waits {
+        counters.handshakes_by_class[class].add(1);
+    }
     if let Some(kind) = kind {
         counters.handshakes_by_kind[kind].add(1);
     }

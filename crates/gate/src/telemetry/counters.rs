@@ -4,7 +4,7 @@
 use crate::telemetry::durations::DurationBucket;
 use crate::telemetry::labels::{
     Bucket, By, Class, CookieResult, End, Flood, HandshakeKind, Malformed, OTHER_PROTOCOLS,
-    StatusCode, StreamEnd, TicketResult, Tier, TunnelEnd, UpstreamFault,
+    RoomVisit, StatusCode, StreamEnd, TicketResult, Tier, TunnelEnd, UpstreamFault,
 };
 use crate::telemetry::troubles::Troubles;
 use std::sync::Arc;
@@ -49,6 +49,7 @@ type PerProtocol<T> = By<OtherProtocol, T, { OTHER_PROTOCOLS.len() }>;
 type PerFlood<T> = By<Flood, T, { Flood::COUNT }>;
 type PerStreamEnd<T> = By<StreamEnd, T, { StreamEnd::COUNT }>;
 type PerTunnelEnd<T> = By<TunnelEnd, T, { TunnelEnd::COUNT }>;
+type PerRoomVisit<T> = By<RoomVisit, T, { RoomVisit::COUNT }>;
 type PerTier<T> = By<Tier, T, { Tier::COUNT }>;
 type PerFault<T> = By<UpstreamFault, T, { UpstreamFault::COUNT }>;
 type PerMalformed<T> = By<Malformed, T, { Malformed::COUNT }>;
@@ -126,6 +127,10 @@ counters! {
     holding: Scalar,
     /// Bytes of hellos, and of plain HTTP requests, held now.
     holding_bytes: Scalar,
+    /// Visits of the waiting room, by what became of them.
+    room_visits: PerRoomVisit,
+    /// Requests from the waiting room that ask the controller now.
+    room_asking: Scalar,
     /// Handshakes finished.
     handshakes_ok: PerHandshakeKind,
     /// Handshakes failed or late, by the kind that was expected.

@@ -9,7 +9,7 @@
 //! its request's route is known counts to that route.
 
 use crate::telemetry::counters::Counters;
-use crate::telemetry::labels::{Bucket, Class};
+use crate::telemetry::labels::Bucket;
 use crate::telemetry::route_counts::RouteCounts;
 use pin_project_lite::pin_project;
 use std::cell::{Cell, RefCell};
@@ -124,9 +124,9 @@ impl<F> Metered<F> {
         Self { bucket, kind: None, inner }
     }
 
-    /// The same for the handshake of a connection of this class: a full one is of a kind.
-    pub fn handshake(class: Class, kind: Option<FullHandshake>, inner: F) -> Self {
-        Self { bucket: Bucket::handshake(class), kind, inner }
+    /// The same for a handshake: a full one is of a kind.
+    pub fn handshake(bucket: Bucket, kind: Option<FullHandshake>, inner: F) -> Self {
+        Self { bucket, kind, inner }
     }
 }
 

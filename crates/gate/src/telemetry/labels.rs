@@ -123,6 +123,8 @@ labels! {
         RequestNew = "request_new",
         /// Requests on connections that were admitted as returning.
         RequestReturning = "request_returning",
+        /// The waiting room: its handshakes and pages.
+        Room = "room",
         /// Timers and upkeep.
         Upkeep = "upkeep",
     }
@@ -196,6 +198,16 @@ labels! {
         Broken = "broken",
         /// A fault of the gate: its task panicked.
         InternalError = "internal_error",
+    }
+
+    /// What became of customers whom the waiting room could take.
+    pub enum RoomVisit {
+        /// They got a page with a place in the line.
+        Page = "page",
+        /// They were admitted from the line.
+        Admitted = "admitted",
+        /// The room's share of the processors was used up, or the room was full: they were reset.
+        Beyond = "beyond",
     }
 
     /// What answers a request.

@@ -27,6 +27,14 @@ impl Snapshot {
                 text.sample("", &[("class", class), ("verdict", verdict)], count);
             }
         }
+        let room = &self.waiting_room;
+        let help = "Customers in the waiting room.";
+        text.gauge("tidegate_waiting_room_customers", help, room.waiting);
+        let help = "Customers who left the waiting room without having been admitted.";
+        text.family("tidegate_waiting_room_left_total", "counter", help);
+        text.sample("", &[], room.lapsed);
+        let help = "Visits of the waiting room, by what came of them; beyond its share of the processors they are reset.";
+        text.counts("tidegate_waiting_room_visits_total", help, "result", &room.visits);
         let help = "TLS handshakes by kind and result.";
         text.family("tidegate_handshakes_total", "counter", help);
         let kinds = [("full", self.full_handshakes), ("resumed", self.resumed_handshakes)];

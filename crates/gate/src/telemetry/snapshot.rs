@@ -23,6 +23,19 @@ pub struct Verdicts {
     pub refused: u64,
 }
 
+/// The waiting room (`admission.refuse = "page"`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RoomStatus {
+    /// Customers who wait now.
+    pub waiting: u64,
+    /// Customers who left it without having been admitted.
+    pub lapsed: u64,
+    /// What became of visits (`page`, `admitted`, `beyond` the room's share of the
+    /// processors): each once. Those who were admitted count as refused connections before.
+    #[serde(serialize_with = "as_object")]
+    pub visits: Vec<(&'static str, u64)>,
+}
+
 /// Handshakes of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Handshakes {
@@ -167,6 +180,8 @@ pub struct Snapshot {
     pub draining: bool,
     /// Verdicts on connections of class new.
     pub new: Verdicts,
+    /// The waiting room.
+    pub waiting_room: RoomStatus,
     /// Verdicts on connections of class returning: all of them are admitted. One
     /// above its session's own rate is classified as new and counted there.
     pub returning: Verdicts,

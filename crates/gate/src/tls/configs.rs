@@ -189,7 +189,7 @@ impl Signer for FailingSigner {
 mod tests {
     use super::*;
     use crate::admission::negotiation::Agreement;
-    use crate::admission::tickets::Terms;
+    use crate::admission::tickets::{Holder, Terms};
     use crate::telemetry::clock::unix_now;
     use rustls::client::WebPkiServerVerifier;
     use rustls::server::ProducesTickets;
@@ -275,6 +275,7 @@ mod tests {
         let terms = Terms { version: 0x0304, suite: 0x1301, extended_master_secret: false };
         let (session, began) = ([7; 16], unix_now());
         let handshake = HandshakeContext {
+            holder: Holder::Session,
             session,
             began,
             uses: 2,
@@ -297,6 +298,7 @@ mod tests {
         shake(tls.full(), client).unwrap();
         let terms = Terms { version: 0x0304, suite: 0x1301, extended_master_secret: false };
         let handshake = HandshakeContext {
+            holder: Holder::Session,
             session: [7; 16],
             began: 1,
             uses: 2,

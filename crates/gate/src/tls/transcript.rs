@@ -108,7 +108,7 @@ impl Context for RestoringContext {
 mod tests {
     use super::*;
     use crate::admission::negotiation::Agreement;
-    use crate::admission::tickets::Terms;
+    use crate::admission::tickets::{Holder, Terms};
     use tidegate_hello::negotiate::Choice;
 
     fn handshake(unusable_name: Option<UnusableName>) -> HandshakeContext {
@@ -116,6 +116,7 @@ mod tests {
         let choice = Choice { version: 0x0304, suite: 0x1301, group: 29, retry: false };
         let agreed = Agreement { choice, certificate: 0 };
         HandshakeContext {
+            holder: Holder::Session,
             session: [1; 16],
             began: 0,
             uses: 0,

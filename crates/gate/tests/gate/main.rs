@@ -48,5 +48,6 @@ mod ticket_keys;
 mod tracing;
 mod upstream_health;
 mod upstream_note;
+mod waiting_room;
 mod websocket;
 mod websocket_peers;

@@ -29,7 +29,7 @@ impl ConnectionState {
         self.open_streams.set(self.open_streams.get().saturating_sub(1));
         if self.open_streams.get() == 0 {
             self.idle_since.set(clock::now());
-            self.thinks_since.set(Some(self.counters.think_times.begins()));
+            self.begin_thinking();
         }
     }
 

@@ -137,6 +137,13 @@ impl Server {
                         continue;
                     }
                 }
+                if self.proxy.leaves.get()
+                    && let Library::Serves(library) = &mut self.library
+                    && !std::mem::replace(&mut draining, true)
+                {
+                    library.graceful_shutdown();
+                    continue;
+                }
                 // Streams have deadlines of their own.
                 let deadline = self.shared.state.deadline_of_streams();
                 let deadline = deadline.unwrap_or_else(|| clock::now() + FAR);
@@ -202,6 +209,7 @@ impl Server {
         let idle = self.streams.is_empty();
         match over {
             Ok(()) if context.shutdown.stage() != Stage::Open => End::Drain,
+            Ok(()) if self.proxy.leaves.get() => End::Finished,
             Ok(()) if idle => End::Customer,
             Ok(()) => End::Broken,
             Err(error) if error.is_io() && idle => End::Customer,

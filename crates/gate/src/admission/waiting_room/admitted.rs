@@ -1,0 +1,61 @@
+//! Which places were used: each admits once.
+
+use crate::admission::waiting_token::WaitingId;
+use crate::limits::ADMITTED_REMEMBERED;
+use std::collections::{HashSet, VecDeque};
+
+/// Identifiers that were admitted, as many as fit, the newest.
+#[derive(Debug, Default)]
+pub struct Admitted {
+    ids: HashSet<WaitingId>,
+    order: VecDeque<(u64, WaitingId)>,
+    /// Identifiers that were admitted up to this time are forgotten, in milliseconds.
+    forgotten_ms: Option<u64>,
+}
+
+impl Admitted {
+    /// An identifier is used.
+    pub fn add(&mut self, id: WaitingId, now_ms: u64) {
+        self.add_within(id, now_ms, ADMITTED_REMEMBERED);
+    }
+
+    fn add_within(&mut self, id: WaitingId, now_ms: u64, most: usize) {
+        if !self.ids.insert(id) {
+            return;
+        }
+        self.order.push_back((now_ms, id));
+        while self.order.len() > most {
+            let Some((at, oldest)) = self.order.pop_front() else { break };
+            self.ids.remove(&oldest);
+            self.forgotten_ms = Some(at);
+        }
+    }
+
+    /// Whether an identifier was used, as far as is remembered.
+    pub fn has(&self, id: &WaitingId) -> bool {
+        self.ids.contains(id)
+    }
+
+    /// Whether a place may not have been used yet, which was last seen then: it was not, and
+    /// none that was is forgotten that could be it.
+    pub fn may_be_unused(&self, id: &WaitingId, seen_ms: u64) -> bool {
+        !self.has(id) && self.forgotten_ms.is_none_or(|forgotten| seen_ms > forgotten)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_used_place_stays_used_when_it_is_forgotten() {
+        let mut admitted = Admitted::default();
+        admitted.add_within([1; 16], 1_000, 2);
+        assert!(admitted.has(&[1; 16]) && !admitted.may_be_unused(&[1; 16], 900));
+        admitted.add_within([2; 16], 2_000, 2);
+        admitted.add_within([3; 16], 3_000, 2);
+        assert!(!admitted.has(&[1; 16]));
+        assert!(!admitted.may_be_unused(&[1; 16], 1_000), "its token was last seen before it");
+        assert!(admitted.may_be_unused(&[4; 16], 1_001), "seen since, and not admitted");
+    }
+}

@@ -1,0 +1,126 @@
+//! The share of the processors that the room may use. A handshake begins, and a page is made, only
+//! while some of it is left; what they cost is measured, and charged afterwards.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What is expected of a handshake until it is measured: a full one signs.
+const FULL: Duration = Duration::from_millis(1);
+/// The same of one from a ticket.
+const RESUMED: Duration = Duration::from_micros(200);
+/// The share of so much time may be used at once.
+const BURST: Duration = Duration::from_secs(1);
+/// The part of that which strangers leave to those who have a place: their pages come first.
+const RESERVED: f64 = 0.25;
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asks {
+    /// Somebody without a place, by a full handshake.
+    Stranger,
+    /// Somebody whose ticket says that they have one.
+    Waiting,
+}
+
+/// A bucket of CPU seconds.
+#[derive(Debug, Default)]
+pub struct CpuShare(Mutex<Level>);
+
+#[derive(Debug, Default)]
+struct Level {
+    /// CPU seconds that are left; below 0 they are owed.
+    left_s: f64,
+    at: Option<Duration>,
+    charged_ns: u64,
+    /// CPU seconds of handshakes that have begun and are not measured.
+    begun_s: f64,
+}
+
+impl CpuShare {
+    /// Whether a handshake of the room may begin now, of which [`CpuShare::ends`] must tell the
+    /// end. `per_s` is the share in CPU seconds per second, `spent_ns` what all cores have
+    /// spent on the room.
+    pub fn begins(&self, asks: Asks, per_s: f64, spent_ns: u64, now: Duration) -> bool {
+        let mut level = self.level();
+        level.refill(per_s, spent_ns, now);
+        let kept =
+            if asks == Asks::Stranger { per_s * BURST.as_secs_f64() * RESERVED } else { 0.0 };
+        let begins = level.left_s - level.begun_s > kept;
+        if begins {
+            level.begun_s += price(asks);
+        }
+        begins
+    }
+
+    /// A handshake that began was measured.
+    pub fn ends(&self, asks: Asks) {
+        let mut level = self.level();
+        level.begun_s = (level.begun_s - price(asks)).max(0.0);
+    }
+
+    /// Whether a page may be made without a handshake.
+    pub fn allows_page(&self, per_s: f64, spent_ns: u64, now: Duration) -> bool {
+        let mut level = self.level();
+        level.refill(per_s, spent_ns, now);
+        level.left_s - level.begun_s > 0.0
+    }
+
+    fn level(&self) -> MutexGuard<'_, Level> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Level {
+    fn refill(&mut self, per_s: f64, spent_ns: u64, now: Duration) {
+        let most = per_s * BURST.as_secs_f64();
+        let gained = match self.at.replace(now) {
+            Some(at) => now.saturating_sub(at).as_secs_f64() * per_s,
+            None => most,
+        };
+        let spent = spent_ns.saturating_sub(std::mem::replace(&mut self.charged_ns, spent_ns));
+        self.left_s = (self.left_s + gained).min(most) - spent as f64 / 1e9;
+    }
+}
+
+fn price(asks: Asks) -> f64 {
+    match asks {
+        Asks::Stranger => FULL.as_secs_f64(),
+        Asks::Waiting => RESUMED.as_secs_f64(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn what_was_spent_is_charged_and_strangers_leave_a_part_to_those_who_wait() {
+        let cpu = CpuShare::default();
+        let begins = |asks, spent_ns, at| {
+            let begins = cpu.begins(asks, 0.2, spent_ns, at);
+            begins.then(|| cpu.ends(asks)).is_some()
+        };
+        assert!(begins(Asks::Stranger, 0, SECOND), "0.2 s are there");
+        assert!(!begins(Asks::Stranger, 160_000_000, SECOND), "0.04 s are left");
+        assert!(begins(Asks::Waiting, 160_000_000, SECOND));
+        assert!(!begins(Asks::Waiting, 300_000_000, SECOND), "0.1 s are owed");
+        assert!(!begins(Asks::Waiting, 300_000_000, SECOND * 3 / 2), "and paid after 0.5 s");
+        assert!(begins(Asks::Waiting, 300_000_000, SECOND * 2));
+    }
+
+    #[test]
+    fn a_crowd_of_handshakes_that_are_not_measured_yet_is_bounded() {
+        let cpu = CpuShare::default();
+        let begun = (0..10_000).filter(|_| cpu.begins(Asks::Stranger, 0.1, 0, SECOND)).count();
+        assert!((70..=80).contains(&begun), "{begun} of 1 ms within three quarters of 0.1 s");
+        (0..begun).for_each(|_| cpu.ends(Asks::Stranger));
+        assert!(cpu.begins(Asks::Stranger, 0.1, 0, SECOND));
+    }
+
+    #[test]
+    fn without_a_share_nothing_begins() {
+        assert!(!CpuShare::default().begins(Asks::Waiting, 0.0, 0, SECOND));
+    }
+}

@@ -1,0 +1,145 @@
+//! How long a customer will probably wait, from how fast the line moved lately.
+
+use std::time::Duration;
+
+/// Seconds of which admissions are counted.
+const SECONDS: usize = 60;
+/// With fewer admissions there is no estimate.
+const FEWEST: u64 = 5;
+/// Nine of ten values of a normal distribution are within so many standard deviations.
+const NINE_OF_TEN: f64 = 1.645;
+
+/// A wait with the range in which nine of ten should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Estimate {
+    /// The lower end.
+    pub low: Duration,
+    /// The most likely wait.
+    pub wait: Duration,
+    /// The upper end.
+    pub high: Duration,
+}
+
+/// Admissions in each of the last seconds.
+#[derive(Debug)]
+pub struct Admissions {
+    counts: [u64; SECONDS],
+    /// The second of the newest count.
+    second: u64,
+    /// The first second that was counted.
+    first: Option<u64>,
+}
+
+impl Default for Admissions {
+    fn default() -> Self {
+        Self { counts: [0; SECONDS], second: 0, first: None }
+    }
+}
+
+impl Admissions {
+    /// One more.
+    pub fn note(&mut self, now_ms: u64) {
+        let second = now_ms / 1000;
+        self.advance(second);
+        self.first.get_or_insert(second);
+        self.counts[second as usize % SECONDS] += 1;
+    }
+
+    fn advance(&mut self, second: u64) {
+        for passed in (self.second + 1..=second).rev().take(SECONDS) {
+            self.counts[passed as usize % SECONDS] = 0;
+        }
+        self.second = self.second.max(second);
+    }
+
+    /// Admissions per second over the last whole seconds of this time.
+    pub fn rate(&mut self, now_ms: u64, over: Duration) -> f64 {
+        self.over(now_ms, over.as_secs()).per_s()
+    }
+
+    /// Those of all seconds that are counted.
+    pub fn window(&mut self, now_ms: u64) -> Window {
+        self.over(now_ms, SECONDS as u64 - 1)
+    }
+
+    fn over(&mut self, now_ms: u64, seconds: u64) -> Window {
+        let second = now_ms / 1000;
+        self.advance(second);
+        let Some(first) = self.first else { return Window { admissions: 0, seconds: 1 } };
+        // The second under way is not whole, unless there is no other.
+        let from = second.saturating_sub(seconds).max(first);
+        let counted = if from == second { from..second + 1 } else { from..second };
+        let seconds = counted.end - counted.start;
+        let admissions = counted.map(|at| self.counts[at as usize % SECONDS]).sum();
+        Window { admissions, seconds }
+    }
+}
+
+/// Admissions within a time.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    admissions: u64,
+    seconds: u64,
+}
+
+impl Window {
+    /// Per second.
+    pub fn per_s(&self) -> f64 {
+        self.admissions as f64 / self.seconds.max(1) as f64
+    }
+
+    /// The wait at this place, from 1: place over rate. Both are counts of random events, with
+    /// the relative variances 1/place and 1/admissions (Poisson), which add up.
+    pub fn estimate(&self, place: u64) -> Option<Estimate> {
+        if self.admissions < FEWEST {
+            return None;
+        }
+        let wait_s = place as f64 / self.per_s();
+        let deviation =
+            NINE_OF_TEN * (1.0 / place.max(1) as f64 + 1.0 / self.admissions as f64).sqrt();
+        let seconds = |s: f64| Duration::try_from_secs_f64(s).unwrap_or_default();
+        Some(Estimate {
+            low: seconds(wait_s * (1.0 - deviation).max(0.0)),
+            wait: seconds(wait_s),
+            high: seconds(wait_s * (1.0 + deviation)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_estimate_is_place_over_rate_with_the_deviation_of_both() {
+        let mut admissions = Admissions::default();
+        for second in 100..150 {
+            (0..2).for_each(|_| admissions.note(second * 1000));
+        }
+        let window = admissions.window(150_000);
+        assert_eq!((window.admissions, window.seconds), (100, 50));
+        let estimate = window.estimate(100).unwrap();
+        assert_eq!(estimate.wait, Duration::from_secs(50));
+        // 1.645 · √(1/100 + 1/100) = 0.23264.
+        assert!((estimate.low.as_secs_f64() - 38.368).abs() < 0.01, "{estimate:?}");
+        assert!((estimate.high.as_secs_f64() - 61.632).abs() < 0.01, "{estimate:?}");
+    }
+
+    #[test]
+    fn after_a_pause_only_the_last_seconds_count() {
+        let mut admissions = Admissions::default();
+        (0..50).for_each(|_| admissions.note(10_000));
+        (0..6).for_each(|_| admissions.note(500_000));
+        let window = admissions.window(501_000);
+        assert_eq!(window.admissions, 6);
+        assert_eq!(admissions.rate(501_000, Duration::from_secs(10)), 0.6);
+    }
+
+    #[test]
+    fn few_admissions_give_no_estimate() {
+        let mut admissions = Admissions::default();
+        assert_eq!(admissions.window(1_000).estimate(1), None);
+        (0..4).for_each(|_| admissions.note(1_000));
+        assert_eq!(admissions.window(2_000).estimate(1), None);
+    }
+}

@@ -1,0 +1,185 @@
+use super::*;
+
+const FIRST_COME: Order = Order { opens_ms: None, shut: false };
+const START: u64 = 1_700_000_000_000;
+
+/// Somebody new, at this time.
+fn arrives(room: &WaitingRoom, at_ms: u64) -> Standing {
+    room.visit(None, FIRST_COME, at_ms).unwrap()
+}
+
+/// Somebody with a token asks for their page again.
+fn refreshes(room: &WaitingRoom, token: WaitingToken, at_ms: u64) -> Standing {
+    room.visit(Some(token), FIRST_COME, at_ms).unwrap()
+}
+
+/// Calls one customer a second, for so many seconds from then on: nobody asks.
+fn calls(room: &WaitingRoom, from_ms: u64, seconds: u64) {
+    (0..=seconds * 10).for_each(|tick| {
+        room.tick(FIRST_COME, 0, Duration::ZERO, from_ms + tick * 100);
+    });
+}
+
+#[test]
+fn places_follow_the_order_of_arrival_and_those_who_have_gone_do_not_count() {
+    let room = WaitingRoom::default();
+    let tokens: Vec<_> = (0..10).map(|n| arrives(&room, START + n * 1000).token).collect();
+    let later = START + 10_000;
+    let places: Vec<_> = tokens.iter().map(|it| refreshes(&room, *it, later).place).collect();
+    assert_eq!(places, (1..=10).collect::<Vec<_>>());
+    assert_eq!(room.waiting(), 10);
+    // The first five are not seen again.
+    let gone = later + 20_000;
+    for token in &tokens[5..] {
+        refreshes(&room, *token, gone);
+    }
+    room.tick(Order { shut: true, ..FIRST_COME }, 0, Duration::ZERO, gone + 5_000);
+    assert_eq!((room.waiting(), room.lapsed()), (5, 5));
+    assert_eq!(refreshes(&room, tokens[9], gone + 5_000).place, 5);
+}
+
+#[test]
+fn the_threshold_calls_in_the_order_of_arrival() {
+    let room = WaitingRoom::default();
+    let tokens: Vec<_> = (0..6).map(|n| arrives(&room, START + n * 1000).token).collect();
+    calls(&room, START + 6_000, 3);
+    let may: Vec<_> =
+        tokens.iter().map(|it| refreshes(&room, *it, START + 9_000).may_ask).collect();
+    let called = may.iter().filter(|may| **may).count();
+    assert!((2..=4).contains(&called), "one a second at first: {may:?}");
+    assert!(may[..called].iter().all(|may| *may), "{may:?}");
+}
+
+#[test]
+fn a_place_that_was_called_stays_so_for_five_minutes() {
+    let room = WaitingRoom::default();
+    let token = arrives(&room, START).token;
+    calls(&room, START + 1_000, 3);
+    let late = START + KEPT.as_millis() as u64;
+    room.tick(FIRST_COME, 0, Duration::ZERO, late);
+    assert_eq!(room.waiting(), 0, "they are not counted meanwhile");
+    assert!(refreshes(&room, token, late).may_ask);
+}
+
+#[test]
+fn a_place_lapses_after_five_minutes() {
+    let room = WaitingRoom::default();
+    let token = arrives(&room, START).token;
+    let too_late = START + KEPT.as_millis() as u64 + 1;
+    let standing = refreshes(&room, token, too_late);
+    assert_ne!(standing.token.id, token.id);
+    assert_eq!(standing.token.arrived_ms, too_late);
+}
+
+#[test]
+fn a_token_asks_once_at_a_time_and_admits_once_however_many_share_it() {
+    let room = WaitingRoom::default();
+    let token = arrives(&room, START).token;
+    calls(&room, START + 1_000, 3);
+    let at = START + 5_000;
+    let first = refreshes(&room, token, at);
+    assert!(first.may_ask && !refreshes(&room, token, at).may_ask);
+    room.asks_no_more(&token, FIRST_COME);
+    assert!(refreshes(&room, token, at).may_ask, "not admitted: they ask again");
+    room.admits(&token, FIRST_COME, [9; 16], at);
+    assert!(room.has_admitted(&token.id) && room.has_admitted(&[9; 16]));
+    for replayed in [token, first.token, WaitingToken { seen_ms: at + 1, ..token }] {
+        let standing = refreshes(&room, replayed, at + 10);
+        assert_ne!(standing.token.id, token.id, "the end of the line");
+        assert!(!standing.may_ask);
+    }
+}
+
+#[test]
+fn a_shared_token_is_one_place_in_the_line() {
+    let room = WaitingRoom::default();
+    let token = arrives(&room, START).token;
+    for n in 0..20 {
+        refreshes(&room, token, START + n);
+    }
+    assert_eq!(room.waiting(), 1);
+}
+
+#[test]
+fn a_clock_that_was_ahead_gives_no_better_place_and_a_stepped_one_keeps_the_order() {
+    let room = WaitingRoom::default();
+    // Two gates with one key: the clock of the other was an hour ahead.
+    let hour = 3_600_000;
+    let ahead = WaitingToken { id: [1; 16], arrived_ms: START + hour, seen_ms: START + hour };
+    let standing = refreshes(&room, ahead, START + 1_000);
+    assert_eq!(standing.token.arrived_ms, START + 1_000, "as if they came now");
+    assert_eq!(standing.place, 1);
+    let later = arrives(&room, START + 3_000);
+    assert_eq!(later.place, 2);
+    // Nothing steps the room's own clock: it counts from the start of the gate.
+    let (one, two) = (room.now_ms(), room.now_ms());
+    assert!(one <= two && two - one < 60_000);
+}
+
+#[test]
+fn before_the_opening_nobody_is_called_and_afterwards_the_lot_decides() {
+    let order = Order { opens_ms: Some(START + 60_000), shut: false };
+    let room = WaitingRoom::default();
+    let arrive = |n: u64| room.visit(None, order, START + n * 100).unwrap().token;
+    let tokens: Vec<_> = (0..100).map(arrive).collect();
+    let late = room.visit(None, order, START + 61_000).unwrap().token;
+    (0..590).for_each(|tick| room.tick(order, 0, Duration::ZERO, START + tick * 100));
+    let rank = |token: &WaitingToken| order.rank(token);
+    let mut drawn = tokens.clone();
+    drawn.sort_by_key(rank);
+    assert_ne!(drawn, tokens, "not in the order of arrival");
+    assert!(tokens.iter().all(|token| rank(token) < rank(&late)), "who came in time is before");
+    let again = |at| room.visit(Some(tokens[0]), order, at).unwrap();
+    assert!(!again(START + 59_000).may_ask);
+    (600..1600).for_each(|tick| room.tick(order, 0, Duration::ZERO, START + tick * 100));
+    assert!(again(START + 160_000).may_ask);
+}
+
+#[test]
+fn a_line_that_the_service_has_closed_does_not_move() {
+    let room = WaitingRoom::default();
+    let token = arrives(&room, START).token;
+    room.close_until(START + 100_000);
+    calls(&room, START + 1_000, 5);
+    assert!(!refreshes(&room, token, START + 7_000).may_ask);
+    room.close_until(0);
+    calls(&room, START + 8_000, 3);
+    assert!(refreshes(&room, token, START + 12_000).may_ask);
+}
+
+#[test]
+fn pages_come_more_often_near_the_turn_and_no_more_often_than_the_share_allows() {
+    let room = WaitingRoom::default();
+    for second in 0..20 {
+        let now = START + second * 1000;
+        (0..10).for_each(|_| room.state().admissions.note(now));
+    }
+    let now = START + 20_000;
+    let tokens: Vec<_> = (0..3_000).map(|n| arrives(&room, now + n / 10).token).collect();
+    let refresh = |at: usize| refreshes(&room, tokens[at], now + 1_000).refresh.as_secs();
+    assert!(refresh(0) <= 3, "{}", refresh(0));
+    assert!((30..=38).contains(&refresh(2_999)), "{}", refresh(2_999));
+    room.tick(Order { shut: true, ..FIRST_COME }, 0, Duration::from_secs(60), now + 1_000);
+    assert!((60..=75).contains(&refresh(0)));
+}
+
+#[test]
+fn the_threshold_follows_the_admissions() {
+    let room = WaitingRoom::default();
+    let tokens: Vec<_> = (0..2_000).map(|n| arrives(&room, START + n).token).collect();
+    let now = START + 3_000;
+    // Twenty a second are admitted, and a few always ask.
+    for tick in 0..100 {
+        let at = now + tick * 100;
+        for n in 0..2 {
+            room.state().admissions.note(at);
+            let token = tokens[(tick * 2 + n) as usize];
+            room.admits(&token, FIRST_COME, token.id, at);
+        }
+        room.tick(FIRST_COME, 5, Duration::ZERO, at);
+    }
+    let state = room.state();
+    let called = tokens.iter().filter(|it| FIRST_COME.rank(it) <= state.called).count();
+    // Not `called` beyond those who were admitted: who asks is enough.
+    assert!((190..=420).contains(&called), "{called}");
+}

@@ -1,0 +1,246 @@
+//! Requests of customers who are not admitted yet, where the gate has a waiting room: each asks the
+//! controller when its turn has come, and gets a page otherwise.
+
+use crate::admission::entrance::Comes;
+use crate::admission::tickets::SessionId;
+use crate::admission::waiting_room::{Order, Standing, WaitingRoom};
+use crate::admission::waiting_token::{TOKEN_LEN, WaitingToken};
+use crate::connection::client::OwnSession;
+use crate::connection::exchange::Exchange;
+use crate::context::CoreContext;
+use crate::http::cookie_field::{self, Values};
+use crate::http::pages::ErrorPage;
+use crate::http::sessions::{Cookies, Visit};
+use crate::http::waiting_page::Reason;
+use crate::path::for_routes;
+use crate::places::PlaceKind;
+use crate::shared::Doors;
+use crate::telemetry::clock::unix_now;
+use crate::telemetry::labels::{Class, CookieResult, RoomVisit};
+use bytes::Bytes;
+use http::Response;
+use http::header::{CONNECTION, HeaderValue, SET_COOKIE};
+use http::request::Parts;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// The gate's cookies in a request.
+pub struct Shown {
+    /// Those of a session.
+    pub cookies: Values,
+    /// Those of a place in the waiting room.
+    pub place: Values<TOKEN_LEN>,
+    /// The customer sends them over TLS.
+    pub secure: bool,
+}
+
+/// How long a browser keeps the cookie of a place, in seconds: longer than the place is kept.
+const COOKIE_S: u64 = 600;
+
+impl Cookies {
+    /// A request on a connection of the waiting room whose session would have this identifier.
+    pub(super) async fn enter(
+        &self,
+        own: &OwnSession,
+        id: SessionId,
+        exchange: &Exchange,
+        parts: &Parts,
+        shown: &Shown,
+    ) -> Result<Option<Box<Visit>>, Response<Bytes>> {
+        if let Some(visit) = self.rejoin(own, id, exchange, shown) {
+            return Ok(Some(visit));
+        }
+        if self.never_waits(parts) {
+            return Ok(None);
+        }
+        let visit = self.wait(Comes::FromRoomOn(id), exchange, parts, shown).await;
+        let mut visit = visit.map_err(|mut page| {
+            page.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            page
+        })?;
+        self.joins(own, exchange, &mut visit);
+        Ok(Some(visit))
+    }
+
+    /// The connection is of a session after all: that of its cookie, or the one that another
+    /// connection with its ticket was admitted as.
+    fn rejoin(
+        &self,
+        own: &OwnSession,
+        id: SessionId,
+        exchange: &Exchange,
+        shown: &Shown,
+    ) -> Option<Box<Visit>> {
+        let CoreContext { shared, .. } = &*self.sessions.context;
+        let (now, unix_now) = (shared.now(), unix_now());
+        let entrance = &self.sessions.entrance;
+        let joined = entrance.join(shown.cookies.list(), id, now, unix_now);
+        let result = joined.as_ref().map_or_else(|why| *why, |_| Some(CookieResult::Good));
+        self.sessions.count(result, shown.cookies.any);
+        let session = match joined {
+            Ok((_, Some(session))) => session,
+            Ok((_, None)) => entrance.sessions.connect(id, now).ok()?,
+            Err(_) if shared.room.has_admitted(&id) => entrance.sessions.connect(id, now).ok()?,
+            Err(_) => return None,
+        };
+        shared.controller().returning(now);
+        let mut visit = self.visit(Some(session), [None, None]);
+        self.joins(own, exchange, &mut visit);
+        Some(visit)
+    }
+
+    /// The session of a visit becomes that of the connection.
+    fn joins(&self, own: &OwnSession, exchange: &Exchange, visit: &mut Visit) {
+        if let Some(session) = visit.take_session() {
+            exchange.log().inspect(|log| log.joins(session.number()));
+            own.become_of(session);
+            own.looked_at.set(true);
+            self.place.change(PlaceKind::Returning);
+        }
+    }
+
+    /// Whether a request is served without waiting, by its path or the customer's address.
+    pub(super) fn never_waits(&self, parts: &Parts) -> bool {
+        let admission = &self.sessions.context.config.admission;
+        let paths = admission.never_wait_paths.iter().flatten();
+        let path = for_routes(parts.uri.path());
+        paths.into_iter().any(|beginning| beginning.begins(&path))
+            || admission.never_waits(self.address(&parts.headers))
+    }
+
+    /// Whether a request of a proxy's connection is one of the waiting room: others wait, or it
+    /// has a place.
+    pub(super) fn must_wait(&self, shown: &Shown) -> bool {
+        let shared = &self.sessions.context.shared;
+        self.sessions.template.is_some() && (shown.place.any || shared.someone_is_first())
+    }
+
+    /// A request of somebody in the waiting room.
+    ///
+    /// # Errors
+    /// They are not admitted: the page.
+    pub(super) async fn wait(
+        &self,
+        comes: Comes,
+        exchange: &Exchange,
+        parts: &Parts,
+        shown: &Shown,
+    ) -> Result<Box<Visit>, Response<Bytes>> {
+        exchange.in_room.set(true);
+        let CoreContext { shared, counters, .. } = &*self.sessions.context;
+        if comes == Comes::FromRoom && !shown.place.any {
+            // They were not in the queue, and are refused all the same.
+            shared.controller().offered();
+            counters.refused[Class::New].add(1);
+        }
+        let Some(standing) = self.stand(shown) else { return Err(self.no_page()) };
+        if !standing.may_ask {
+            return Err(self.page(standing, parts, shown));
+        }
+        let asking = Asking::new(&self.sessions.context, standing.token);
+        let entered = self.ask(comes, exchange, &parts.headers).await;
+        let Ok(entered) = entered else {
+            return Err(self.page(standing, parts, shown));
+        };
+        let session = entered.session;
+        asking.admitted(session.id());
+        exchange.in_room.set(false);
+        let name = &self.sessions.place_name;
+        let used = cookie_field::set(name, "", 0, shown.secure);
+        let cookie = self.cookie(session.id(), unix_now(), shown.secure);
+        // From now on it counts as a request.
+        drop(entered.starting);
+        Ok(self.visit(Some(session), [cookie, used]))
+    }
+
+    /// The page for somebody who comes and is refused.
+    pub(super) fn page_for_stranger(
+        &self,
+        exchange: &Exchange,
+        parts: &Parts,
+        shown: &Shown,
+    ) -> Response<Bytes> {
+        exchange.in_room.set(true);
+        match self.stand(shown) {
+            Some(standing) => self.page(Standing { may_ask: false, ..standing }, parts, shown),
+            None => self.no_page(),
+        }
+    }
+
+    /// Where the customer stands; `None` where the room can take nobody.
+    fn stand(&self, shown: &Shown) -> Option<Standing> {
+        let CoreContext { shared, .. } = &*self.sessions.context;
+        let (per_s, spent_ns) = shared.room_cpu();
+        if !shared.room.cpu.allows_page(per_s, spent_ns, shared.now()) {
+            return None;
+        }
+        let keyring = &self.sessions.entrance.keyring;
+        let token = shown.place.list().find_map(|value| keyring.open_waiting(value).ok());
+        shared.room.visit(token, shared.room_order(), shared.room.now_ms())
+    }
+
+    /// Beyond the share of the processors.
+    fn no_page(&self) -> Response<Bytes> {
+        self.sessions.context.counters.room_visits[RoomVisit::Beyond].add(1);
+        ErrorPage::Full.response()
+    }
+
+    fn page(&self, standing: Standing, parts: &Parts, shown: &Shown) -> Response<Bytes> {
+        let CoreContext { shared, counters, .. } = &*self.sessions.context;
+        let Some(template) = &self.sessions.template else { return ErrorPage::Full.response() };
+        counters.room_visits[RoomVisit::Page].add(1);
+        let reason = match shared.doors() {
+            Doors::Open => Reason::Line(standing),
+            Doors::OpenAt(at_ms) => {
+                let until_ms = at_ms.saturating_sub(shared.room.now_ms());
+                Reason::Before(Duration::from_millis(until_ms))
+            }
+            Doors::Closed => Reason::Closed,
+            Doors::Maintenance => Reason::Maintenance,
+        };
+        let mut page = reason.response(template, &parts.headers);
+        let value = self.sessions.entrance.keyring.seal_waiting(&standing.token);
+        let set = |value: String| {
+            cookie_field::set(&self.sessions.place_name, &value, COOKIE_S, shown.secure)
+        };
+        if let Some(cookie) = value.and_then(set) {
+            page.headers_mut().append(SET_COOKIE, cookie);
+        }
+        page
+    }
+}
+
+/// A customer of the room asks the controller, until this is dropped.
+struct Asking {
+    context: Rc<CoreContext>,
+    token: WaitingToken,
+    order: Order,
+    admitted: bool,
+}
+
+impl Asking {
+    fn new(context: &Rc<CoreContext>, token: WaitingToken) -> Self {
+        context.counters.room_asking.add(1);
+        let order = context.shared.room_order();
+        Self { context: context.clone(), token, order, admitted: false }
+    }
+
+    fn room(&self) -> &WaitingRoom {
+        &self.context.shared.room
+    }
+
+    fn admitted(mut self, session: SessionId) {
+        self.admitted = true;
+        let room = self.room();
+        room.admits(&self.token, self.order, session, room.now_ms());
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.context.counters.room_asking.sub(1);
+        if !self.admitted {
+            self.room().asks_no_more(&self.token, self.order);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! The answers of the waiting room: a page for people, JSON for programs that ask for it, a line of
+//! text for all else. The status is 503 for all: a page that is not the site must not be indexed,
+//! cached or taken for a success, and browsers show it as they show any other.
+
+mod words;
+
+use self::words::Words;
+use crate::admission::waiting_room::Standing;
+use crate::http::accept::{Form, Language};
+use crate::page_template::Template;
+use bytes::Bytes;
+use http::header::{
+    CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName,
+    HeaderValue, REFRESH, RETRY_AFTER,
+};
+use http::{HeaderMap, Response, StatusCode};
+use std::time::Duration;
+
+/// Tells programs that a response is of the waiting room, and where the customer stands.
+pub const WAITING_ROOM: HeaderName = HeaderName::from_static("tidegate-waiting-room");
+
+/// The gate's own page.
+///
+/// # Panics
+/// Its placeholders are not known: a test reads it.
+pub fn own() -> Template {
+    Template::read(include_str!("page.html")).expect("a test reads it")
+}
+
+/// How often a page without a place refreshes.
+const SELDOM: Duration = Duration::from_secs(30);
+
+/// Why somebody is not let in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Reason {
+    /// Others are before them.
+    Line(Standing),
+    /// The site opens after this time.
+    Before(Duration),
+    /// The service has closed the line.
+    Closed,
+    /// The site is being maintained.
+    Maintenance,
+}
+
+impl Reason {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Line(_) => "line",
+            Self::Before(_) => "before",
+            Self::Closed => "closed",
+            Self::Maintenance => "maintenance",
+        }
+    }
+
+    /// When to ask again.
+    fn refresh(&self) -> Duration {
+        match self {
+            Self::Line(standing) => standing.refresh,
+            Self::Before(until) => (*until).clamp(Duration::from_secs(1), SELDOM),
+            Self::Closed | Self::Maintenance => SELDOM,
+        }
+    }
+
+    /// The value of [`WAITING_ROOM`]: `line, place=12, estimate=34, low=20, high=48, refresh=5`,
+    /// times in seconds.
+    fn field(&self) -> String {
+        let mut text = self.name().to_owned();
+        if let Self::Line(standing) = self {
+            text += &format!(", place={}", standing.place);
+            if let Some(it) = standing.estimate {
+                let [wait, low, high] = [it.wait, it.low, it.high].map(|time| time.as_secs());
+                text += &format!(", estimate={wait}, low={low}, high={high}");
+            }
+        }
+        text + &format!(", refresh={}", self.refresh().as_secs())
+    }
+
+    fn json(&self) -> String {
+        let mut object = serde_json::json!({
+            "status": "waiting",
+            "reason": self.name(),
+            "retry_after_s": self.refresh().as_secs(),
+        });
+        if let Self::Line(standing) = self {
+            object["place"] = standing.place.into();
+            if let Some(it) = standing.estimate {
+                object["estimate_s"] = it.wait.as_secs().into();
+                object["estimate_low_s"] = it.low.as_secs().into();
+                object["estimate_high_s"] = it.high.as_secs().into();
+            }
+        }
+        format!("{object}\n")
+    }
+
+    fn html(&self, template: &Template, language: Language) -> String {
+        let words = Words::of(language);
+        let (title, text) = match self {
+            Self::Line(standing) if standing.may_ask => words.turn,
+            Self::Line(_) => (words.waiting, words.waiting_text),
+            Self::Before(_) => words.before,
+            Self::Closed => words.closed,
+            Self::Maintenance => words.maintenance,
+        };
+        let (mut place, mut estimate, mut figures) = Default::default();
+        if let Self::Line(standing) = self
+            && !standing.may_ask
+        {
+            place = standing.place.to_string();
+            let (wait, range) = words.estimate(standing.estimate);
+            let small = if range.is_empty() { range } else { format!("<small>{range}</small>") };
+            figures = format!(
+                "<dl><div><dt>{}</dt><dd>{place}</dd></div><div><dt>{}</dt><dd>{wait}{small}</dd>\
+                 </div></dl>",
+                words.place, words.wait
+            );
+            estimate = wait;
+        }
+        let stay = if *self == Self::Closed { "" } else { words.stay };
+        template.fill(|name| match name {
+            "lang" => language.tag(),
+            "title" => title,
+            "text" => text,
+            "figures" => &figures,
+            "place" => &place,
+            "estimate" => &estimate,
+            _ => stay,
+        })
+    }
+
+    /// The response to a request with these fields.
+    pub fn response(&self, template: &Template, asked: &HeaderMap) -> Response<Bytes> {
+        let language = Language::of(asked);
+        let (kind, body) = match Form::of(asked) {
+            Form::Html => ("text/html; charset=utf-8", self.html(template, language)),
+            Form::Json => ("application/json", self.json()),
+            Form::Text => {
+                let text = "The site is full. Keep the cookie, and ask again later.\n";
+                ("text/plain; charset=utf-8", text.to_owned())
+            }
+        };
+        let mut response = Response::new(Bytes::from(body));
+        *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        headers.insert(CONTENT_LANGUAGE, HeaderValue::from_static(language.tag()));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        let policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+        headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
+        let refresh = HeaderValue::from(self.refresh().as_secs());
+        headers.insert(RETRY_AFTER, refresh.clone());
+        headers.insert(REFRESH, refresh);
+        if let Ok(field) = HeaderValue::try_from(self.field()) {
+            headers.insert(WAITING_ROOM, field);
+        }
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admission::waiting_room::Estimate;
+    use crate::admission::waiting_token::WaitingToken;
+    use http::header::{ACCEPT, ACCEPT_LANGUAGE};
+
+    fn standing() -> Standing {
+        let [low, wait, high] = [180, 240, 360].map(Duration::from_secs);
+        Standing {
+            token: WaitingToken { id: [1; 16], arrived_ms: 0, seen_ms: 0 },
+            place: 128,
+            estimate: Some(Estimate { low, wait, high }),
+            refresh: Duration::from_secs(7),
+            may_ask: false,
+        }
+    }
+
+    fn answer(reason: Reason, accept: &'static str, language: &'static str) -> Response<Bytes> {
+        let mut asked = HeaderMap::new();
+        asked.insert(ACCEPT, HeaderValue::from_static(accept));
+        asked.insert(ACCEPT_LANGUAGE, HeaderValue::from_static(language));
+        reason.response(&own(), &asked)
+    }
+
+    #[test]
+    fn the_page_shows_place_and_estimate_in_the_customers_language() {
+        let response = answer(Reason::Line(standing()), "text/html", "de");
+        assert_eq!(response.status(), 503);
+        let headers = response.headers();
+        assert_eq!(headers[REFRESH], "7");
+        assert_eq!(headers[RETRY_AFTER], "7");
+        assert_eq!(headers[CACHE_CONTROL], "no-store");
+        let field = "line, place=128, estimate=240, low=180, high=360, refresh=7";
+        assert_eq!(headers[WAITING_ROOM], field);
+        let page = std::str::from_utf8(response.body()).unwrap();
+        for part in ["lang=\"de\"", "128", "etwa 4 min", "3 bis 6", "Warteschlange"] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        assert!(!page.contains("{{"), "{page}");
+    }
+
+    #[test]
+    fn programs_get_json_with_the_same_numbers() {
+        let response = answer(Reason::Line(standing()), "application/json", "");
+        let json: serde_json::Value = serde_json::from_slice(response.body()).unwrap();
+        assert_eq!(json["place"], 128);
+        assert_eq!(json["estimate_high_s"], 360);
+        assert_eq!(json["retry_after_s"], 7);
+        assert_eq!(
+            answer(Reason::Closed, "*/*", "").headers()[CONTENT_TYPE].as_bytes()[..10],
+            *b"text/plain"
+        );
+    }
+
+    #[test]
+    fn each_reason_has_words_of_its_own() {
+        let before = Reason::Before(Duration::from_secs(4));
+        assert_eq!(before.refresh(), Duration::from_secs(4));
+        let turn = Reason::Line(Standing { may_ask: true, ..standing() });
+        let pages = [before, Reason::Closed, Reason::Maintenance, turn].map(|reason| {
+            let response = answer(reason, "text/html", "fr");
+            String::from_utf8(response.body().to_vec()).unwrap()
+        });
+        for (at, page) in pages.iter().enumerate() {
+            assert!(!page.contains("<dl>"), "no place is shown");
+            assert!(!pages[..at].contains(page));
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! The waiting room: customers who are not admitted get a page with a place in the line, and are
+//! admitted from it in the order in which they came.
+
+use crate::common::plain::{connect_plain, cookie_gate};
+use crate::common::*;
+use rustls::{ClientConfig, HandshakeKind};
+use std::io::{BufReader, Read, Write};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tidegate_gate::Gate;
+use tidegate_gate::telemetry::labels::{Class, RoomVisit};
+
+/// So many new sessions a second are admitted; the others wait in the room.
+fn room(per_second: f64, more: &str) -> String {
+    format!(
+        "[admission]\nrefuse = \"page\"\npolicy = \"static\"\nrate = {per_second}\n\
+         hold_time = \"0s\"\nroom_share = 0.5\n{more}\n"
+    )
+}
+
+/// A customer with a browser: their cookies and tickets.
+struct Customer {
+    tls: Arc<ClientConfig>,
+    cookies: Vec<(String, String)>,
+}
+
+/// An answer, and the kind of the handshake before it.
+struct Seen {
+    response: Response,
+    kind: HandshakeKind,
+}
+
+impl Seen {
+    fn field(&self, name: &str) -> Option<&str> {
+        field(&self.response, name)
+    }
+
+    fn waits(&self) -> bool {
+        self.field("tidegate-waiting-room").is_some()
+    }
+
+    fn place(&self) -> u64 {
+        let field = self.field("tidegate-waiting-room").unwrap();
+        let place = field.split(", ").find_map(|part| part.strip_prefix("place="));
+        place.unwrap().parse().unwrap()
+    }
+}
+
+fn field<'r>(response: &'r Response, name: &str) -> Option<&'r str> {
+    response.head.lines().find_map(|line| {
+        let (key, value) = line.split_once(": ")?;
+        key.eq_ignore_ascii_case(name).then_some(value)
+    })
+}
+
+impl Customer {
+    fn new() -> Self {
+        Self { tls: any_client(), cookies: Vec::new() }
+    }
+
+    /// Beyond the room's share of the processors they are reset, and try again.
+    fn visit(&mut self, gate: &Gate) -> Seen {
+        let begun = Instant::now();
+        loop {
+            match self.get(gate, "/", "text/html") {
+                Ok(seen) => return seen,
+                Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn get(&mut self, gate: &Gate, path: &str, accept: &str) -> std::io::Result<Seen> {
+        let mut connection = connect(gate, &self.tls);
+        let response = self.ask(&mut connection, path, accept)?;
+        Ok(Seen { response, kind: kind(&connection) })
+    }
+
+    fn ask(
+        &mut self,
+        connection: &mut BufReader<impl Read + Write>,
+        path: &str,
+        accept: &str,
+    ) -> std::io::Result<Response> {
+        let cookies: Vec<_> =
+            self.cookies.iter().map(|(name, it)| format!("{name}={it}")).collect();
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\nCookie: {}\r\n\r\n",
+            cookies.join("; ")
+        );
+        connection.get_mut().write_all(request.as_bytes())?;
+        connection.get_mut().flush()?;
+        let response = receive(connection, "GET")?;
+        for line in response.head.lines() {
+            let Some(set) =
+                line.to_ascii_lowercase().starts_with("set-cookie: ").then(|| &line[12..])
+            else {
+                continue;
+            };
+            let (name, value) = set.split(';').next().unwrap().split_once('=').unwrap();
+            self.cookies.retain(|(known, _)| known != name);
+            if !value.is_empty() {
+                self.cookies.push((name.into(), value.into()));
+            }
+        }
+        Ok(response)
+    }
+}
+
+/// A gate whose budget is used up by one customer, and that customer.
+fn full(more: &str) -> (Gate, Customer) {
+    let gate = gate(hello(), &room(0.01, more));
+    let mut inside = Customer::new();
+    assert_eq!(inside.visit(&gate).response.code, 200);
+    (gate, inside)
+}
+
+#[test]
+fn a_stranger_who_is_refused_gets_a_place_and_keeps_it() {
+    let (gate, mut inside) = full("");
+    let mut customer = Customer::new();
+    let first = customer.visit(&gate);
+    assert_eq!((first.response.code, first.kind), (503, HandshakeKind::Full));
+    assert_eq!(first.field("cache-control"), Some("no-store"));
+    assert!(first.field("refresh").is_some() && first.field("retry-after").is_some());
+    assert_eq!(first.field("connection"), Some("close"));
+    assert!(first.response.text().contains("You are in line"));
+    assert_eq!(first.place(), 1);
+    let others: Vec<_> = (0..3).map(|_| Customer::new().visit(&gate)).collect();
+    assert!(others.iter().all(Seen::waits));
+    let second = customer.visit(&gate);
+    assert_eq!(second.kind, HandshakeKind::Resumed, "a refresh costs no full handshake");
+    assert_eq!(second.place(), 1);
+    counted(&gate, "four places, five pages", |totals| {
+        totals.room_visits[RoomVisit::Page] == 5 && totals.refused[Class::New] == 4
+    });
+    let again = inside.visit(&gate);
+    assert_eq!((again.response.code, again.kind), (200, HandshakeKind::Resumed));
+}
+
+#[test]
+fn the_line_is_admitted_in_the_order_of_arrival_and_each_once() {
+    let gate = gate(hello(), &room(10.0, ""));
+    let mut first = Customer::new();
+    let mut customers: Vec<Customer> = Vec::new();
+    while customers.len() < 12 {
+        let mut customer = Customer::new();
+        if customer.visit(&gate).waits() {
+            customers.push(customer);
+        }
+    }
+    assert!(first.visit(&gate).waits(), "who comes later waits too");
+    let started = gate.snapshot().sessions_started;
+    let mut admitted = Vec::new();
+    let begun = Instant::now();
+    while admitted.len() < customers.len() {
+        assert!(begun.elapsed() < PATIENCE, "{admitted:?} {:?}", gate.totals());
+        // All ask at the same time, the last first.
+        for (at, customer) in customers.iter_mut().enumerate().rev() {
+            if !admitted.contains(&at) && !customer.visit(&gate).waits() {
+                admitted.push(at);
+            }
+        }
+    }
+    assert_eq!(gate.snapshot().sessions_started - started, 12);
+    let displaced: usize =
+        admitted.iter().enumerate().map(|(at, came)| at.abs_diff(*came)).max().unwrap();
+    assert!(displaced <= 6, "called in the order of arrival: {admitted:?}");
+    for customer in &mut customers {
+        let again = customer.visit(&gate);
+        assert_eq!((again.response.code, again.kind), (200, HandshakeKind::Resumed));
+    }
+    assert_eq!(
+        gate.snapshot().sessions_started - started,
+        12,
+        "their tickets are those of sessions now"
+    );
+}
+
+#[test]
+fn behind_a_proxy_a_place_is_kept_by_the_cookie_alone() {
+    let gate = cookie_gate(hello(), &room(0.01, ""));
+    let (mut inside, mut customer) = (Customer::new(), Customer::new());
+    let mut proxy = connect_plain(&gate);
+    assert_eq!(inside.ask(&mut proxy, "/", "text/html").unwrap().code, 200);
+    let first = customer.ask(&mut proxy, "/", "text/html").unwrap();
+    let second = customer.ask(&mut proxy, "/", "text/html").unwrap();
+    for page in [&first, &second] {
+        assert_eq!(page.code, 503);
+        assert!(field(page, "tidegate-waiting-room").unwrap().contains("place=1,"), "{page:?}");
+        assert_eq!(field(page, "connection"), None, "the proxy's connection stays");
+    }
+    assert_eq!(inside.ask(&mut proxy, "/", "text/html").unwrap().code, 200);
+    assert_eq!(gate.totals().refused[Class::New], 1, "one visit is one refusal");
+}
+
+#[test]
+fn programs_get_json_and_images_a_line_of_text() {
+    let (gate, _) = full("");
+    let mut program = Customer::new();
+    let seen = program.get(&gate, "/api", "application/json").unwrap();
+    assert!(seen.response.text().contains("\"place\":1"), "{}", seen.response.text());
+    assert!(seen.field("content-type").unwrap().starts_with("application/json"));
+    let seen = program.get(&gate, "/cat.png", "image/avif,*/*;q=0.8").unwrap();
+    assert!(seen.field("content-type").unwrap().starts_with("text/plain"));
+    assert_eq!(seen.place(), 1);
+}
+
+#[test]
+fn some_paths_and_addresses_never_wait() {
+    let (gate, _) = full("never_wait_paths = [\"/callback/\", \"/health\"]");
+    let mut payment = Customer::new();
+    let mut get = |path| payment.get(&gate, path, "*/*").unwrap().response.code;
+    assert_eq!((get("/callback/7"), get("/health"), get("/callbacks")), (200, 200, 503));
+    drop(gate);
+    let (gate, _) = full("never_wait_from = [\"127.0.0.1\"]");
+    assert!((0..5).all(|_| Customer::new().visit(&gate).response.code == 200));
+    assert_eq!(gate.totals().room_visits[RoomVisit::Page], 0);
+}
+
+#[test]
+fn during_maintenance_active_sessions_go_on_and_nobody_else_comes_in() {
+    let maintained = |on: bool| room(1000.0, &format!("maintenance = {on}"));
+    let upstream = hello();
+    let gate = gate(upstream, &maintained(false));
+    let mut inside = Customer::new();
+    assert_eq!(inside.visit(&gate).response.code, 200);
+    let url = format!("url = \"http://{upstream}\"");
+    assert!(gate.reload(|| Ok(config_of(&url, &maintained(true)))));
+    let mut other = Customer::new();
+    until("the page of the maintenance", || {
+        let seen = other.visit(&gate);
+        other = Customer::new();
+        seen.response.code == 503 && seen.response.text().contains("maintained")
+    });
+    assert_eq!(inside.visit(&gate).response.code, 200);
+    assert!(gate.reload(|| Ok(config_of(&url, &maintained(false)))));
+    until("they come in", || other.visit(&gate).response.code == 200);
+}
+
+#[test]
+fn a_forged_or_copied_cookie_gives_no_place_that_its_holder_did_not_have() {
+    let (gate, _) = full("");
+    let mut first = Customer::new();
+    first.visit(&gate);
+    let mut second = Customer::new();
+    second.visit(&gate);
+    let name = first.cookies[0].0.clone();
+    // Changed by one character: no place, so the end of the line.
+    let mut forged = first.cookies[0].1.clone().into_bytes();
+    forged[40] = if forged[40] == b'A' { b'B' } else { b'A' };
+    let mut forger = Customer::new();
+    forger.cookies = vec![(name.clone(), String::from_utf8(forged).unwrap())];
+    assert_eq!(forger.visit(&gate).place(), 3);
+    // Copied: the same place, and not one more.
+    let mut thief = Customer::new();
+    thief.cookies = first.cookies.clone();
+    assert_eq!(thief.visit(&gate).place(), 1);
+    assert_eq!(second.visit(&gate).place(), 2);
+}
+
+#[test]
+fn a_place_that_was_used_is_worth_nothing_to_others() {
+    let gate = gate(hello(), &room(2.0, ""));
+    let mut customers: Vec<_> = (0..20).map(|_| Customer::new()).collect();
+    let waits: Vec<_> = customers.iter_mut().map(|it| it.visit(&gate).waits()).collect();
+    let first = waits.iter().position(|waits| *waits).unwrap();
+    let customer = &mut customers[first];
+    let place = customer.cookies.clone();
+    until("they are admitted", || {
+        std::thread::sleep(Duration::from_millis(50));
+        !customer.visit(&gate).waits()
+    });
+    let mut other = Customer::new();
+    other.cookies = place;
+    let replayed = other.visit(&gate);
+    assert!(replayed.waits() && replayed.place() > 1, "the end of the line");
+}
+
+#[test]
+fn beyond_the_rooms_share_of_the_processors_strangers_are_reset() {
+    let gate = gate(hello(), &room(0.01, "").replace("room_share = 0.5", "room_share = 0.001"));
+    let mut inside = Customer::new();
+    assert_eq!(inside.get(&gate, "/", "text/html").unwrap().response.code, 200);
+    // The share is a millisecond at once, which one handshake uses up.
+    let pages = (0..50).filter(|_| Customer::new().get(&gate, "/", "text/html").is_ok()).count();
+    assert!(pages < 25, "{pages}");
+    counted(&gate, "resets", |totals| totals.room_visits[RoomVisit::Beyond] > 20);
+    assert_eq!(inside.visit(&gate).response.code, 200, "who is inside does not notice");
+}
+
+#[test]
+fn who_waits_is_no_work_of_the_service() {
+    let (gate, _) = full("");
+    let before = gate.totals().requests[Class::New];
+    let mut customer = Customer::new();
+    (0..5).for_each(|_| drop(customer.visit(&gate).response));
+    let totals = gate.totals();
+    assert_eq!(totals.requests[Class::New], before);
+    assert_eq!(totals.handshakes_by_class[Class::New], 1, "of the customer inside");
+    assert_eq!(gate.snapshot().sessions_active, 0, "who was inside has closed");
+    let thinking: u64 = totals.think_times.thinking.iter().sum();
+    assert!(thinking <= 1, "{thinking}");
+}
