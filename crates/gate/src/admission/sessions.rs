@@ -9,7 +9,6 @@ use crate::admission::tickets::SessionId;
 use crate::config::Admission;
 use crate::limits::SESSIONS;
 use arc_swap::ArcSwap;
-use aws_lc_rs::digest::{SHA256, digest};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -87,6 +86,8 @@ impl Rules {
     }
 }
 
+pub use connection::SessionConnection;
+
 /// All sessions of the gate. Times are since an origin of the caller.
 #[derive(Debug)]
 pub struct Sessions {
@@ -141,6 +142,8 @@ struct Session {
     unreported: f64,
     /// At other gates.
     elsewhere: Vec<Elsewhere>,
+    /// It is not forgotten before this time, as the service has asked.
+    kept_until: Duration,
 }
 
 impl Session {
@@ -154,6 +157,7 @@ impl Session {
             thinks_since: None,
             unreported: 0.0,
             elsewhere: Vec::new(),
+            kept_until: Duration::ZERO,
         }
     }
 }
@@ -363,7 +367,13 @@ impl Sessions {
                     break;
                 }
                 shard.leaving.pop_front();
-                self.forget(&mut shard, left, &id);
+                match shard.sessions.get_mut(&id) {
+                    Some(kept) if kept.left == left && kept.kept_until > now => {
+                        kept.left = now;
+                        shard.leaving.push_back((now, id));
+                    }
+                    _ => self.forget(&mut shard, left, &id),
+                }
             }
         }
     }
@@ -412,6 +422,8 @@ impl Sessions {
                     self.active.fetch_sub(1, Relaxed);
                 }
             }
+            // The service has ended it.
+            ClosedBy::Gate { .. } if !session.active => {}
             ClosedBy::Gate { idle_ticks } => {
                 let think_times = lock(&self.think_times);
                 let since = think_times.now().saturating_sub(idle_ticks);
@@ -458,55 +470,6 @@ impl Unproven {
     }
 }
 
-/// An open connection of a session, or a request under way; ends with [`SessionConnection::close`] or
-/// [`SessionConnection::end_session`]. Dropped without either, because its task panicked, it is
-/// closed by the gate.
-#[derive(Debug)]
-pub struct SessionConnection {
-    sessions: Arc<Sessions>,
-    id: SessionId,
-    /// It was closed, and counts no more.
-    over: bool,
-}
-
-impl SessionConnection {
-    /// The session's identifier, which is in its tickets and cookies alone.
-    pub fn id(&self) -> SessionId {
-        self.id
-    }
-
-    /// The session's number for logs: the same on all its connections, and at every gate that
-    /// opens its tickets. Its identifier does not follow from it.
-    pub fn number(&self) -> u64 {
-        let digest = digest(&SHA256, &self.id);
-        digest.as_ref().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
-    }
-
-    /// The connection closed.
-    pub fn close(mut self, by: ClosedBy, now: Duration) {
-        self.over = true;
-        self.sessions.close(&self.id, by, now);
-    }
-
-    /// The only connection closed of a session that has no ticket, and so cannot
-    /// return: the session is forgotten.
-    pub fn end_session(mut self) {
-        self.over = true;
-        let gone = self.sessions.shard(&self.id).sessions.remove(&self.id);
-        if gone.is_some_and(|session| session.active) {
-            self.sessions.active.fetch_sub(1, Relaxed);
-        }
-    }
-}
-
-impl Drop for SessionConnection {
-    fn drop(&mut self) {
-        if !self.over {
-            let now = Duration::from_nanos(self.sessions.expired_at.load(Relaxed));
-            self.sessions.close(&self.id, ClosedBy::Gate { idle_ticks: 0 }, now);
-        }
-    }
-}
-
+mod connection;
 #[cfg(test)]
 mod tests;

@@ -407,8 +407,7 @@ mod tests {
 
     #[test]
     fn a_ticket_of_somebody_who_waits_says_so() {
-        let ring = ring();
-        let waiting = Claims { holder: Holder::Waiting, ..claims() };
+        let (ring, waiting) = (ring(), Claims { holder: Holder::Waiting, ..claims() });
         let ticket = ring.seal(&waiting, b"state").unwrap();
         assert_eq!(ring.open(&ticket, 2_001).unwrap().claims, waiting);
     }

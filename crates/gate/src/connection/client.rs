@@ -66,6 +66,11 @@ impl OwnSession {
         }
     }
 
+    /// What `of` does with the session, if there is one.
+    pub fn with(&self, of: impl FnOnce(&SessionConnection)) {
+        self.session.borrow().as_ref().map(of);
+    }
+
     /// Takes it out, when the connection has ended.
     pub fn take(&self) -> Option<SessionConnection> {
         self.session.take()

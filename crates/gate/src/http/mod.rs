@@ -17,6 +17,7 @@ pub mod proxy;
 pub mod request_body;
 pub mod requests;
 pub mod response_body;
+mod service_fields;
 pub mod sessions;
 pub mod stream;
 pub mod stream_types;

@@ -1,5 +1,7 @@
 //! One request: from the customer to the upstream, and the response back.
 
+use crate::admission::sessions::SessionConnection;
+use crate::connection::client::OwnSession;
 use crate::connection::exchange::{Activity, Exchange};
 use crate::connection::interim::Interim;
 use crate::connection::state::ConnectionState;
@@ -16,6 +18,7 @@ use crate::http::headers;
 use crate::http::pages::ErrorPage;
 use crate::http::request_body::RequestBody;
 use crate::http::response_body::{RequestGuard, ResponseBody};
+use crate::http::service_fields::{self, QueueIs, SessionIs, Told};
 use crate::http::sessions::{Cookies, Visit};
 use crate::http::stream_types::StreamTypes;
 use crate::http::trace_context;
@@ -41,7 +44,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tidegate_trace::Phase;
 
 /// The reverse proxy of one connection.
@@ -50,6 +53,8 @@ pub struct Proxy {
     pub max_fields: usize,
     /// Knows sessions by their cookies, where there are such.
     pub cookies: Option<Cookies>,
+    /// The session of the connection, if it has one.
+    pub session: Rc<OwnSession>,
     /// The customer, as the upstream learns of them.
     pub customer: Customer,
     /// The field for the subject of the client's certificate, if the upstream receives it.
@@ -63,6 +68,32 @@ pub struct Proxy {
     /// With HTTP/2: the connection ends after the responses that are under way, since its customer
     /// waits in the room.
     pub leaves: Cell<bool>,
+}
+
+impl Proxy {
+    /// Does what the service says of a session and of the line.
+    fn obey(&self, told: Told, visit: Option<&Visit>) {
+        let shared = &self.context.shared;
+        let now = shared.now();
+        let apply = |session: &SessionConnection| match told.session {
+            Some(SessionIs::Over) => session.gives_its_place_back(),
+            Some(SessionIs::Kept(time)) => session.keep_until(now + time),
+            None => {}
+        };
+        match visit.and_then(Visit::session) {
+            Some(session) => apply(session),
+            None => self.session.with(apply),
+        }
+        let until = |time: Option<Duration>| match time {
+            Some(time) => shared.room.now_ms().saturating_add(time.as_millis() as u64),
+            None => u64::MAX,
+        };
+        match told.queue {
+            Some(QueueIs::Open) => shared.room.close_until(0),
+            Some(QueueIs::Closed(time)) => shared.room.close_until(until(time)),
+            None => {}
+        }
+    }
 }
 
 /// Serves one request of a connection with HTTP/1. Never fails: an error becomes an error page, or cuts the
@@ -280,6 +311,9 @@ async fn serve_by_route(
         && let Some(utilization) = orca::take(answer.0.headers_mut())
     {
         exchange.counters.load_report(utilization);
+    }
+    if let Some(told) = service_fields::take(answer.0.headers_mut()) {
+        proxy.obey(told, visit.as_deref());
     }
     answer.1.counts().responded(answer.0.status().as_u16());
     if let Some(asked) = websocket

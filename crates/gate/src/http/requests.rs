@@ -98,6 +98,7 @@ impl HttpServer {
         }
         let proxy = Rc::new(Proxy {
             cookies,
+            session: client.session.clone(),
             subject,
             max_fields: config.limits.head_max_fields,
             customer: Customer::new(client.peer, client.scheme),

@@ -273,6 +273,11 @@ impl Cookies {
 }
 
 impl Visit {
+    /// Its session, where it was decided on.
+    pub fn session(&self) -> Option<&SessionConnection> {
+        self.session.as_ref()
+    }
+
     /// Its session, which becomes that of the connection.
     pub(super) fn take_session(&mut self) -> Option<SessionConnection> {
         self.session.take()

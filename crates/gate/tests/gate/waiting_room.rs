@@ -302,3 +302,33 @@ fn who_waits_is_no_work_of_the_service() {
     let thinking: u64 = totals.think_times.thinking.iter().sum();
     assert!(thinking <= 1, "{thinking}");
 }
+
+#[test]
+fn the_service_closes_the_line_ends_sessions_and_customers_do_not_see_its_fields() {
+    let upstream = answering(|got| {
+        let field = match &got.line {
+            line if line.contains("/sold-out") => "Tidegate-Queue: closed\r\n",
+            line if line.contains("/again") => "Tidegate-Queue: open\r\n",
+            line if line.contains("/paid") => "Tidegate-Session: end\r\n",
+            _ => "",
+        };
+        format!("HTTP/1.1 200 OK\r\n{field}Content-Length: 2\r\n\r\nok")
+    });
+    let gate = gate(upstream, &room(1000.0, ""));
+    let mut inside = Customer::new();
+    let mut connection = connect(&gate, &inside.tls);
+    let mut get = |path| inside.ask(&mut connection, path, "text/html").unwrap();
+    let response = get("/sold-out");
+    assert!(!response.head.to_ascii_lowercase().contains("tidegate-queue"), "{}", response.head);
+    let mut other = Customer::new();
+    let seen = other.visit(&gate);
+    assert_eq!(seen.response.code, 503);
+    assert!(seen.response.text().contains("The line is closed"));
+    assert_eq!(get("/").code, 200, "who is inside stays");
+    get("/again");
+    until("the line moves", || other.visit(&gate).response.code == 200);
+    until("their connections are closed", || gate.snapshot().sessions_active == 1);
+    get("/paid");
+    assert_eq!(gate.snapshot().sessions_active, 0, "the place is free at once");
+    assert_eq!(get("/thanks").code, 200);
+}
