@@ -4,7 +4,7 @@
 use crate::access::{Access, User};
 use async_nats::connection::State;
 use async_nats::jetstream::{Context, context::ContextBuilder};
-use async_nats::{Client, ConnectOptions, Event, Request};
+use async_nats::{Client, ConnectOptions, Event};
 use bytes::Bytes;
 use futures_util::{FutureExt as _, StreamExt as _};
 use percent_encoding::percent_decode_str;
@@ -26,7 +26,7 @@ const SLOWEST: usize = 5;
 /// Messages that wait to be sent.
 const SENDING: usize = 256;
 
-/// Why a connection cannot be used, or a request had no answer.
+/// Why a connection cannot be used, or a bucket.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The operator's settings cannot be used.
@@ -56,7 +56,6 @@ struct Standing {
     lost: Mutex<Option<Instant>>,
     fault: Mutex<Option<String>>,
     unsent: AtomicU64,
-    changed: Notify,
 }
 
 impl Connection {
@@ -123,11 +122,6 @@ impl Connection {
         lock(&self.state.fault).clone()
     }
 
-    /// Waits until the connection was made or lost.
-    pub async fn changed(&self) {
-        self.state.changed.notified().await;
-    }
-
     /// Messages that were not sent, because the connection was lost or slow.
     pub fn unsent(&self) -> u64 {
         self.state.unsent.load(Relaxed)
@@ -152,13 +146,14 @@ impl Connection {
     /// wait to be read; the oldest is dropped then.
     ///
     /// # Errors
-    /// The subject is none.
+    /// [`Error::Operator`]: the subject is none. [`Error::Lost`]: too much waits to be sent.
     pub async fn subscribe(&self, subject: &str, most: usize) -> Result<Subscription, Error> {
-        let mut messages = self
-            .client
-            .subscribe(subject.to_owned())
-            .await
-            .map_err(|error| Error::Operator(error.to_string()))?;
+        let subscribed = tokio::time::timeout(DEADLINE, self.client.subscribe(subject.to_owned()));
+        let mut messages = match subscribed.await {
+            Ok(Ok(messages)) => messages,
+            Ok(Err(error)) => return Err(Error::Operator(error.to_string())),
+            Err(_) => return Err(Error::Lost("no answer in time".into())),
+        };
         let queue = Arc::new(Queue { most, ..Queue::default() });
         let filled = queue.clone();
         let task = tokio::spawn(async move {
@@ -166,30 +161,10 @@ impl Connection {
                 filled.push(Message {
                     subject: message.subject.to_string(),
                     payload: message.payload,
-                    reply: message.reply.map(|reply| reply.to_string()),
                 });
             }
         });
         Ok(Subscription { queue, task: task.abort_handle() })
-    }
-
-    /// Sends a message and waits for the first answer.
-    ///
-    /// # Errors
-    /// [`Error::Lost`]: there was none within this time, or nobody receives the subject.
-    pub async fn request(
-        &self,
-        subject: &str,
-        message: Vec<u8>,
-        within: Duration,
-    ) -> Result<Bytes, Error> {
-        let request = Request::new().payload(message.into()).timeout(Some(within));
-        let answer = self.client.send_request(subject.to_owned(), request);
-        match tokio::time::timeout(within, answer).await {
-            Ok(Ok(answer)) => Ok(answer.payload),
-            Ok(Err(error)) => Err(Error::Lost(error.to_string())),
-            Err(_) => Err(Error::Lost("no answer in time".into())),
-        }
     }
 
     pub(crate) fn jetstream(&self) -> &Context {
@@ -213,7 +188,6 @@ impl Standing {
         }
         // Each attempt to connect would be a line of the log.
         tracing::debug!(%event, "NATS");
-        self.changed.notify_waiters();
     }
 }
 
@@ -253,8 +227,6 @@ pub struct Message {
     pub subject: String,
     /// Its bytes.
     pub payload: Bytes,
-    /// Where its sender waits for an answer.
-    pub reply: Option<String>,
 }
 
 /// The messages of a subject, until it is dropped.
@@ -274,11 +246,6 @@ impl Subscription {
             }
             woken.await;
         }
-    }
-
-    /// The oldest message that waits.
-    pub fn try_next(&mut self) -> Option<Message> {
-        lock(&self.queue.waiting).pop_front()
     }
 
     /// Messages that were dropped since nobody read them.
@@ -323,7 +290,7 @@ mod tests {
         let queue = Queue { most: 2, ..Queue::default() };
         for number in 0..5_u8 {
             let payload = Bytes::from(vec![number]);
-            queue.push(Message { subject: String::new(), payload, reply: None });
+            queue.push(Message { subject: String::new(), payload });
         }
         let left: Vec<u8> = lock(&queue.waiting).iter().map(|message| message.payload[0]).collect();
         assert_eq!((left, queue.dropped.load(Relaxed)), (vec![3, 4], 3));

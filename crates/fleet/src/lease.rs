@@ -84,14 +84,16 @@ impl Lease {
     /// What to write, now that the key was read. A value that does not open is nobody's.
     pub fn read(&mut self, entry: Option<(u64, Option<Tenure>)>, now: Instant) -> Option<Write> {
         let (revision, tenure) = entry.unwrap_or((0, None));
-        if self.seen.is_none_or(|(seen, _)| seen != revision) {
+        let tenure = tenure.filter(|tenure| {
+            self.highest = self.highest.max(tenure.epoch);
+            !tenure.holder.is_empty()
+        });
+        // The revisions of a bucket that was lost begin again.
+        if self.tenure != tenure || self.seen.is_none_or(|(seen, _)| seen != revision) {
             self.seen = Some((revision, now));
         }
         let since = self.seen.map_or(now, |(_, since)| since);
-        if let Some(tenure) = &tenure {
-            self.note_epoch(tenure.epoch);
-        }
-        self.tenure = tenure.filter(|tenure| !tenure.holder.is_empty());
+        self.tenure = tenure;
         let own = self.tenure.as_ref().is_some_and(|tenure| {
             (&tenure.holder, &tenure.incarnation) == (&self.name, &self.incarnation)
         });

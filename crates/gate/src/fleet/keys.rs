@@ -99,7 +99,8 @@ impl SharedKeys {
             // The bucket is new, or has lost what it had: every gate has it still.
             return Ok(holds.then(|| keyring.secrets()));
         };
-        if self.revision != Some(revision) {
+        // The revisions of a bucket that was lost begin again.
+        if self.revision != Some(revision) || !keyring.begins_with(&stored) {
             let known = |key: &Secret| stored.iter().any(|other| other.name == key.name);
             let mut missing = keyring.secrets();
             keyring.drop_expired(&mut missing, now, |key| key.since);

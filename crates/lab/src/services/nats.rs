@@ -52,7 +52,7 @@ impl Nats {
             Self::new(more.map(str::to_owned).collect())
         });
         let [Some(mut one), Some(mut two), Some(mut three)] = servers else { return None };
-        [&mut one, &mut two, &mut three].map(Self::run);
+        [&mut one, &mut two, &mut three].into_iter().for_each(Self::run);
         Some([one, two, three])
     }
 
