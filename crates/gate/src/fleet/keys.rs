@@ -125,7 +125,7 @@ impl SharedKeys {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::tickets::{Claims, Terms};
+    use crate::admission::tickets::{Claims, Holder, Terms};
 
     const LIFETIME_S: u64 = 3_600;
     const ROTATION_S: u64 = 600;
@@ -156,8 +156,9 @@ mod tests {
         fn ticket(&self, now: u64) -> Vec<u8> {
             let terms = Terms { version: 0x0304, suite: 0x1301, extended_master_secret: false };
             let (session, uses, server_name, client_auth) = ([7; 16], 0, 0, 0);
-            let (began, issued) = (now, now);
-            let claims = Claims { session, began, issued, uses, terms, server_name, client_auth };
+            let (began, issued, holder) = (now, now, Holder::Session);
+            let claims =
+                Claims { session, holder, began, issued, uses, terms, server_name, client_auth };
             self.keyring.seal(&claims, b"state").unwrap()
         }
 

@@ -101,8 +101,7 @@ impl Talk {
                 divider.renew(now + left);
             }
             (Some((epoch, left)), _) => {
-                let last = self.state.seen().table.clone();
-                let divider = Divider::new(epoch, now + left, last.as_ref(), now);
+                let divider = Divider::new(epoch, now + left, now);
                 let demands = self.connection.subscribe(&self.subjects.demand, WAITING_DEMANDS);
                 self.divider = demands.await.ok().map(|demands| (epoch, divider, demands));
             }

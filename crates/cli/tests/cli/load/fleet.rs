@@ -16,7 +16,7 @@ use tidegate_load::fleet::clock::Now;
 
 use crate::common::upstream::Upstream;
 use crate::common::{ENDLESS, PATIENCE, Text, wait_until};
-use crate::nats::Nats;
+use tidegate_lab::services::Nats;
 
 /// Thirty customers in random order of arrival, each with a row of a file.
 const THIRTY: &str = r#"
