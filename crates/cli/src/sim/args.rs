@@ -6,9 +6,19 @@ use tidegate_host::Cores;
 
 use super::selection::Numbers;
 
+/// What else is simulated.
+#[derive(clap::Subcommand)]
+pub(super) enum Command {
+    /// Several gates before one service, whose budget is divided among them
+    Fleet(super::fleet::Args),
+}
+
 /// Flags of `tidegate sim`.
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
+    #[command(subcommand)]
+    pub(super) command: Option<Command>,
     /// Scenarios of the catalogue, random ones (drawn-17), or your own files
     /// [default: the whole catalogue; with --real, six of it]
     #[arg(value_name = "SCENARIO|FILE.toml")]

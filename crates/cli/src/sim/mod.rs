@@ -4,6 +4,7 @@
 mod ablation;
 mod args;
 mod costs;
+mod fleet;
 mod goals_page;
 mod output;
 mod overview;
@@ -30,6 +31,9 @@ pub use args::Args;
 
 /// Simulates, writes the page and the figures, prints the tables.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
+    if let Some(args::Command::Fleet(args)) = &args.command {
+        return fleet::run(args);
+    }
     if args.reference {
         print(tidegate_sim::reference())?;
         return Ok(Outcome::Done);

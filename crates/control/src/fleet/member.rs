@@ -158,7 +158,7 @@ impl Member {
             // What others do is no longer known: by what a request costs.
             (Some(_), Some(used)) => (used.in_use(seconds) * seconds / outlook.request, false),
             // By its share, if all use theirs.
-            (age, None) => (own / share, age.is_none()),
+            (_, None) => (own / share, false),
         };
         let others = (all - own).max(0.0);
         self.last = Part { share, others, measured }.sane();

@@ -83,7 +83,7 @@ impl LatencyLimit {
             .usage_of(ResourceName::Upstream)
             .is_some_and(|upstream| upstream.used_cpu_s.is_some());
         let busy = self.spare_for_s <= tuning.latency_memory_s;
-        self.part = reading.part;
+        self.takes_part(reading.part);
         self.measure(reading, interval_s, tuning);
         if std::mem::replace(&mut self.visible, visible) && !visible {
             self.lost_from_view(busy, tuning);
@@ -114,7 +114,7 @@ impl LatencyLimit {
             self.congested_for_s += interval_s;
             let stood = self.congested_for_s > tuning.congestion_span * self.recent.memory_s;
             // What all gates get is not known while it is not measured.
-            if self.part.measured && (!self.met || rate > known || stood) {
+            if !self.met || self.part.measured && (rate > known || stood) {
                 self.capacity = Some(known + share * (rate - known));
             }
             (self.met, self.calm_for_s) = (true, 0.0);
@@ -127,10 +127,19 @@ impl LatencyLimit {
             }
             let all = reading.upstream_responses as f64 + self.part.others;
             let now_per_s = all / interval_s;
-            if self.part.measured {
+            if self.part.measured || !self.met {
                 self.probe(now_per_s, interval_s, tuning);
             }
         }
+    }
+
+    /// From now on this is the gate's part. A capacity that was only tried is what this gate may
+    /// use: another share does not make it more.
+    fn takes_part(&mut self, part: Part) {
+        if part.measured && !self.part.measured && !self.met {
+            self.capacity = self.capacity.map(|it| it * self.part.share / part.share);
+        }
+        self.part = part;
     }
 
     /// The upstream's processors are no longer in view. If processors were busy, the sessions that
@@ -203,7 +212,9 @@ impl LatencyLimit {
         if self.recent.span_s >= tuning.calm_span * self.recent.memory_s {
             half.response = calmer(half.response, self.response);
         }
-        half.per_s = half.per_s.max(self.recent.whole_per_s());
+        if self.part.measured {
+            half.per_s = half.per_s.max(self.recent.whole_per_s());
+        }
     }
 
     /// `now_per_s`: responses of the last tick. The faded rate lags behind it while

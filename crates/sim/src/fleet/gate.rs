@@ -97,6 +97,7 @@ impl Gate {
             self.controller.adopt(other.learned());
         }
         self.member = Member::new(self.name.clone(), self.starts);
+        self.part.share = self.member.standing().share;
         self.reading = Reading::default();
         (self.ticked_at, self.used_at_tick) = (now, used_s);
     }

@@ -52,6 +52,8 @@ pub struct Fleet {
     pub network: Network,
     /// What goes wrong.
     pub faults: Vec<Fault>,
+    /// Sessions that are active from the start, evenly at all gates, thinking.
+    pub active: u64,
     /// The run follows from it and from the rest.
     pub seed: u64,
 }

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use tidegate_control::AGES;
 use tidegate_control::fleet::{INTERVAL, divide};
 
 use super::course::{Course, Sample};
@@ -46,7 +47,7 @@ struct World<'a> {
 impl<'a> World<'a> {
     fn new(fleet: &'a Fleet) -> Self {
         let mut random = Random::new(fleet.seed);
-        Self {
+        let mut world = Self {
             fleet,
             now: 0.0,
             gates: (0..fleet.gates).map(|index| Gate::new(index, random.split())).collect(),
@@ -60,7 +61,13 @@ impl<'a> World<'a> {
             course: Course::default(),
             sampled: (0, 0, 0, 0.0),
             requests_s: 0.0,
+        };
+        world.faults();
+        let up = world.sides.iter().flatten().count().max(1) as u64;
+        for gate in world.gates.iter_mut().filter(|gate| gate.up) {
+            gate.thinking[AGES - 3] = fleet.active / up;
         }
+        world
     }
 
     fn step(&mut self, step: u64) {

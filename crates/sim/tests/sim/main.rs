@@ -3,6 +3,7 @@
 mod catalogue;
 mod costs;
 mod drawn;
+mod fleet;
 mod handshake_kinds;
 mod just_above;
 mod out_of_view;
