@@ -76,6 +76,16 @@ impl Member {
         }
     }
 
+    /// The same in a fleet of so many gates, as long as no table tells their number: from what
+    /// was known before a restart, or from the configuration.
+    #[must_use]
+    pub fn of(mut self, gates: u32) -> Self {
+        self.gates = gates.max(1);
+        self.share = SAFE / f64::from(self.gates);
+        self.last.share = self.share;
+        self
+    }
+
     /// The report to send now.
     pub fn demand(&mut self, now: Time, outlook: &Outlook) -> Demand {
         self.reported += 1;

@@ -46,13 +46,14 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    pub(super) fn new(index: usize, random: Random) -> Self {
+    pub(super) fn new(index: usize, fleet: &Fleet, random: Random) -> Self {
         let name = format!("gate-{index}");
+        let member = Member::new(name.clone(), 1).of(fleet.gates as u32);
         Self {
             up: true,
             controller: Controller::new(Settings::default()),
-            member: Member::new(name.clone(), 1),
-            part: Part::WHOLE,
+            part: Part { share: member.standing().share, ..Part::WHOLE },
+            member,
             thinking: [0; AGES],
             in_service: 0,
             offered: 0,
@@ -96,7 +97,8 @@ impl Gate {
         if let Some(other) = other {
             self.controller.adopt(other.learned());
         }
-        self.member = Member::new(self.name.clone(), self.starts);
+        let gates = self.member.standing().gates;
+        self.member = Member::new(self.name.clone(), self.starts).of(gates);
         self.part.share = self.member.standing().share;
         self.reading = Reading::default();
         (self.ticked_at, self.used_at_tick) = (now, used_s);

@@ -50,7 +50,7 @@ impl<'a> World<'a> {
         let mut world = Self {
             fleet,
             now: 0.0,
-            gates: (0..fleet.gates).map(|index| Gate::new(index, random.split())).collect(),
+            gates: (0..fleet.gates).map(|index| Gate::new(index, fleet, random.split())).collect(),
             homeless: 0,
             messages: Messages::new(fleet.network, random.split()),
             random,
