@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use crate::common::{Text, curl, gate, tidegate};
+use crate::common::{Text, curl, gate, private, tidegate, wait_until};
 
 fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
@@ -85,13 +85,16 @@ fn the_chart_makes_objects_that_kubernetes_accepts() {
 
 #[test]
 fn the_gate_accepts_the_configuration_of_the_chart() {
-    let Some(objects) = objects(LEAST) else { return };
+    let fleet = ["fleet.nats={nats://127.0.0.1:4222}", "replicas=3"];
+    let Some(objects) = objects(&[LEAST, &fleet].concat()) else { return };
     let folder = tempfile::tempdir().unwrap();
+    private(&folder.path().join("secret"), "0123456789abcdef0123456789abcdef");
     let made = rcgen::generate_simple_self_signed(["shop.test".to_owned()]).unwrap();
     std::fs::write(folder.path().join("tls.crt"), made.cert.pem()).unwrap();
     std::fs::write(folder.path().join("tls.key"), made.signing_key.serialize_pem()).unwrap();
     let text = configuration(&objects);
-    let text = text.replace("/etc/tidegate/tls", &folder.path().display().to_string());
+    let own = folder.path().display().to_string();
+    let text = text.replace("/etc/tidegate/tls", &own).replace("/etc/tidegate/fleet", &own);
     let file = folder.path().join("gate.toml");
     std::fs::write(&file, &text).unwrap();
     let output = tidegate(&["check", &file.display().to_string()]);
@@ -130,13 +133,15 @@ fn gates_are_scaled_by_a_metric_that_they_have() {
     let metric = metric.split_once("metric: ").unwrap().1.split_whitespace().next().unwrap();
     assert!(adapter.contains(&format!("as: {metric} }}")), "{metric} is not in\n{adapter}");
     let gate = gate("http://127.0.0.1:9", &[]);
-    let metrics = curl(&[&format!("{}/metrics", gate.address("admin"))]).stdout_text();
+    let metrics = || curl(&[&format!("{}/metrics", gate.address("admin"))]).stdout_text();
     let used: Vec<&str> =
         adapter.match_indices("tidegate_").map(|(at, _)| &adapter[at..]).collect();
     let series = used.iter().filter_map(|text| text.split_once(['{', ' '])).map(|(name, _)| name);
     let series: Vec<&str> = series.filter(|name| *name != metric).collect();
     assert_eq!(series.len(), 3, "{series:?}");
     for name in series {
-        assert!(metrics.contains(&format!("{name}{{resource=\"gate\"}}")), "{name}\n{metrics}");
+        // Use is known after a second.
+        let sample = format!("{name}{{resource=\"gate\"}}");
+        wait_until(&format!("{name} is told"), || metrics().contains(&sample));
     }
 }

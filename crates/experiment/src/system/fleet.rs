@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tidegate_host::{Cores, Files, processes};
 use tidegate_lab::{Launch, Network, Process, Service, http};
@@ -136,6 +136,7 @@ pub(super) fn start(
         let running = fleet.plan.start(&host)?;
         fleet.state().running.insert(host, running);
     }
+    fleet.wait_until_joined()?;
     Ok(fleet)
 }
 
@@ -217,6 +218,31 @@ impl Plan {
 impl Fleet {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until all gates have the fleet's ticket keys and know of each other: a customer of
+    /// before would be new at the next gate.
+    fn wait_until_joined(&self) -> Result<()> {
+        let gates = self.plan.faults.of_kind("gate");
+        let deadline = Instant::now() + Duration::from_secs_f64(self.plan.settings.ready_within);
+        let joined = |host: &String| {
+            let address = self.plan.network.socket(host, ADMIN).ok()?;
+            let page = http::get(address, "/status").ok()?.ok().ok()?;
+            let fleet = &serde_json::from_str::<serde_json::Value>(&page).ok()?["fleet"];
+            let known = fleet["gates"].as_array()?.len() == gates.len();
+            (known && fleet["keys_shared"] == true).then_some(())
+        };
+        while self.plan.faults.nats > 0 && !gates.iter().all(|host| joined(host).is_some()) {
+            if Instant::now() > deadline {
+                return Err(Error::Process(format!(
+                    "the gates have not found each other within {} s; see the logs in {}, or set system.ready_within",
+                    self.plan.settings.ready_within,
+                    self.plan.folder.display()
+                )));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
     }
 
     /// The faults that come to it.

@@ -3,6 +3,7 @@
 mod capacity;
 mod ciphers;
 mod faults;
+mod fleet;
 mod known_capacities;
 pub mod known_site;
 mod messages;
