@@ -224,6 +224,8 @@ named! {
         FirstByte = "first_byte", "no byte of the answer yet";
         /// Within the answer.
         LastByte = "last_byte", "answer not complete";
+        /// In the waiting room of a gate.
+        Waiting = "waiting", "in the waiting room";
     }
 }
 

@@ -70,6 +70,13 @@ counted! {
         pub decoded_bytes: u64,
         /// Repetitions of requests that exceeded the patience (within the same request).
         pub requests_reloaded: u64,
+        /// Pages of a gate's waiting room (within the same request).
+        pub waiting_pages: u64,
+        /// Requests that were let in from the waiting room. Those who left it are
+        /// `abandoned_by_stage.waiting`.
+        pub waited: u64,
+        /// How long these waited together, in milliseconds.
+        pub waited_ms: u64,
         /// Redirects followed (within the same request).
         pub redirects: u64,
         /// Requests repeated because the server had just closed the connection.

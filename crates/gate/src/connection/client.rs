@@ -1,12 +1,10 @@
 //! The client of a connection.
 
 use crate::access_log::Opening;
-use crate::admission::sessions::SessionConnection;
-use crate::admission::tickets::SessionId;
+use crate::connection::own_session::OwnSession;
 use crate::places::Place;
 use crate::socket::Scheme;
 use crate::telemetry::labels::Class;
-use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
 
@@ -25,54 +23,4 @@ pub struct Client {
     pub place: Rc<Place>,
     /// The session of the connection; none for a proxy's.
     pub session: Rc<OwnSession>,
-}
-
-/// The session of a connection. A cookie may tell that it is another one than it began as.
-#[derive(Debug, Default)]
-pub struct OwnSession {
-    session: RefCell<Option<SessionConnection>>,
-    /// A request was looked at for its cookie.
-    pub looked_at: Cell<bool>,
-    /// In the waiting room: the identifier that the session will have.
-    waits_as: Cell<Option<SessionId>>,
-}
-
-impl OwnSession {
-    /// The session that the connection began as.
-    pub fn new(session: Option<SessionConnection>) -> Rc<Self> {
-        Rc::new(Self { session: RefCell::new(session), ..Self::default() })
-    }
-
-    /// None yet: the connection is in the waiting room.
-    pub fn waiting(id: SessionId) -> Rc<Self> {
-        Rc::new(Self { waits_as: Cell::new(Some(id)), ..Self::default() })
-    }
-
-    /// The identifier that the session will have, as long as the connection is in the waiting room.
-    pub fn waits_as(&self) -> Option<SessionId> {
-        self.waits_as.get()
-    }
-
-    /// Its identifier.
-    pub fn id(&self) -> Option<SessionId> {
-        self.session.borrow().as_ref().map(SessionConnection::id)
-    }
-
-    /// The connection is this session's, and the one that it began as has ended.
-    pub fn become_of(&self, session: SessionConnection) {
-        self.waits_as.set(None);
-        if let Some(former) = self.session.replace(Some(session)) {
-            former.end_session();
-        }
-    }
-
-    /// What `of` does with the session, if there is one.
-    pub fn with(&self, of: impl FnOnce(&SessionConnection)) {
-        self.session.borrow().as_ref().map(of);
-    }
-
-    /// Takes it out, when the connection has ended.
-    pub fn take(&self) -> Option<SessionConnection> {
-        self.session.take()
-    }
 }

@@ -6,6 +6,7 @@ pub mod deadlines;
 pub mod delivery;
 pub mod exchange;
 pub mod interim;
+pub mod own_session;
 pub mod state;
 pub mod transport;
 mod upload;

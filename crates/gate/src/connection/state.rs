@@ -5,10 +5,10 @@
 //! the connection has one. Stream, service and bodies note in both what happens; one lazily
 //! armed timer per connection reads them. So a request sets and clears no timer of its own.
 
-use crate::connection::client::OwnSession;
 use crate::connection::deadlines::RequestDeadlines;
 use crate::connection::delivery::Delivery;
 use crate::connection::exchange::{Activity, Exchange, Expiry};
+use crate::connection::own_session::OwnSession;
 use crate::telemetry::clock;
 use crate::telemetry::counters::Counters;
 use crate::telemetry::labels::{Class, End};

@@ -1,9 +1,9 @@
 //! One request: from the customer to the upstream, and the response back.
 
 use crate::admission::sessions::SessionConnection;
-use crate::connection::client::OwnSession;
 use crate::connection::exchange::{Activity, Exchange};
 use crate::connection::interim::Interim;
+use crate::connection::own_session::OwnSession;
 use crate::connection::state::ConnectionState;
 use crate::context::CoreContext;
 use crate::framing::{Fault, Part, Rule};

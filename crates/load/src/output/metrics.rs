@@ -139,6 +139,16 @@ pub fn families(snapshot: &Snapshot) -> Vec<Family> {
             "Repetitions of requests that exceeded the patience.",
             count(|t| t.requests_reloaded),
         ),
+        counter(
+            "waiting_pages_total",
+            "Pages of a gate's waiting room.",
+            count(|t| t.waiting_pages),
+        ),
+        counter(
+            "waited_total",
+            "Requests that were let in from a gate's waiting room.",
+            count(|t| t.waited),
+        ),
         gauge("sessions_active", "Sessions in flight.", snapshot.in_flight as f64),
         counters(
             "requests_total",

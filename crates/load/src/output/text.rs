@@ -9,7 +9,7 @@ use super::paragraph::paragraph;
 use super::percentiles::{explained, percentiles, time};
 use super::redirects::redirects;
 use crate::outcome::Failure;
-use crate::outcome::Name;
+use crate::outcome::{Name, Stage};
 use crate::result::driver::{AgentOf, Driver};
 use crate::result::figures::Negotiated;
 use crate::result::snapshot::Snapshot;
@@ -154,6 +154,16 @@ pub fn report(summary: &Summary) -> String {
             "impatience      {} sessions returned, {} requests were repeated",
             totals.sessions_returned,
             totals.requests_reloaded
+        );
+    }
+    if totals.waiting_pages > 0 {
+        entry!(
+            out,
+            "waiting room    {} let in after {} s on average, {} left; {} pages",
+            totals.waited,
+            ms(totals.waited_ms as f64 / 1e3 / totals.waited.max(1) as f64),
+            totals.abandoned_by_stage.get(Stage::Waiting.name()).copied().unwrap_or_default(),
+            totals.waiting_pages
         );
     }
     if totals.redirects > 0 {

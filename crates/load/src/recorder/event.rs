@@ -65,6 +65,10 @@ pub(crate) enum EventKind {
     Returned { group: SessionGroup },
     /// A request that exceeded the patience was repeated.
     Reloaded { group: SessionGroup },
+    /// The answer was a page of a gate's waiting room.
+    WaitingPage,
+    /// A customer was let in from the waiting room, after so long.
+    LetIn { after: Duration },
     /// A session began.
     Started { group: SessionGroup },
     /// An arrival or request began, this long after its intended start.

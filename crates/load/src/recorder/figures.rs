@@ -114,6 +114,11 @@ pub(super) fn count(totals: &mut Totals, event: &Event) {
         EventKind::NotStarted { .. } => totals.not_started += 1,
         EventKind::Returned { .. } => totals.sessions_returned += 1,
         EventKind::Reloaded { .. } => totals.requests_reloaded += 1,
+        EventKind::WaitingPage => totals.waiting_pages += 1,
+        EventKind::LetIn { after } => {
+            totals.waited += 1;
+            totals.waited_ms += after.as_millis() as u64;
+        }
         EventKind::Started { .. } => totals.started += 1,
         EventKind::Begun { late } => {
             totals.starts += 1;

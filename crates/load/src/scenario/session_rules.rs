@@ -15,6 +15,8 @@ pub struct SessionRules {
     pub think_cap: f64,
     /// From intended start to last byte of the answer.
     pub patience: Duration,
+    /// Longest stay in the waiting room of a gate.
+    pub waits: Duration,
     /// What customers do when they are refused or lose patience.
     pub impatience: Impatience,
     /// Customers (accounts) to draw from, numbered from 1.
@@ -34,6 +36,7 @@ impl Default for SessionRules {
             think: Duration::from_secs(7),
             think_cap: 10.0,
             patience: Duration::from_secs(10),
+            waits: Duration::from_secs(600),
             impatience: Impatience::Leave,
             customers: 1000,
             follow_redirects: true,

@@ -203,21 +203,27 @@ impl UserAgent {
         let patience = context.patience[usize::from(self.group.class)];
         let (mut now, mut deadline) = (begun, intended + patience);
         let mut timer = std::mem::take(&mut self.deadline);
+        let mut waiting = None;
         let result = loop {
             let result = {
                 let attempt = pin!(self.follow(request, now, keep.as_deref_mut(), &stage));
                 timer.until(deadline, attempt).await
             };
             if let Some(result) = result {
-                break result;
+                match self.waits(&mut waiting, &result).await {
+                    None => break result,
+                    Some(Err(outcome)) => break Err(outcome),
+                    Some(Ok(())) => {}
+                }
+            } else {
+                // Dropping the connection resets it.
+                self.connection = None;
+                if *reloads == 0 {
+                    break Err(Outcome::Abandoned(stage.get()));
+                }
+                *reloads -= 1;
+                context.record(EventKind::Reloaded { group: self.group });
             }
-            // Dropping the connection resets it.
-            self.connection = None;
-            if *reloads == 0 {
-                break Err(Outcome::Abandoned(stage.get()));
-            }
-            *reloads -= 1;
-            context.record(EventKind::Reloaded { group: self.group });
             if let Some(kept) = keep.as_deref_mut() {
                 kept.clear();
             }
@@ -226,6 +232,11 @@ impl UserAgent {
         };
         self.deadline = timer;
         let mut recorded = context.open_requests.close(opened);
+        if let (Some(waiting), Ok(_)) = (&waiting, &result) {
+            // The wait is the room's, and the response time that of the request that was let in.
+            recorded.intended = context.since_start(now);
+            self.let_in(waiting);
+        }
         match result {
             Ok(PageResponse { answer, base, unfollowed }) => {
                 let status = answer.status;
@@ -233,7 +244,7 @@ impl UserAgent {
                 let allowed = page.allow.contains(&status) || page.expected.allows(status);
                 let decoded = match (answer.coding, keep.as_deref_mut()) {
                     (Coding::Identity, _) | (_, None) => Ok(0),
-                    (coding, Some(body)) => decode(coding, body),
+                    (coding, Some(body)) => coding.decode_in_place(body).ok_or(Failure::Decoding),
                 };
                 let body = keep.as_deref().map_or(&[][..], |body| body);
                 let checked = match unfollowed.filter(|_| !allowed) {
@@ -485,14 +496,4 @@ impl UserAgent {
             }
         }
     }
-}
-
-/// Decodes a body in its place; returns its length.
-fn decode(coding: Coding, body: &mut Vec<u8>) -> Result<u64, Failure> {
-    // A response to HEAD, or one without content.
-    if body.is_empty() {
-        return Ok(0);
-    }
-    *body = coding.decode(body).ok_or(Failure::Decoding)?;
-    Ok(body.len() as u64)
 }

@@ -27,3 +27,4 @@ mod thresholds;
 mod tls_choices;
 mod truth;
 mod unanswered;
+mod waiting_room;

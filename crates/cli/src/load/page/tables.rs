@@ -80,6 +80,8 @@ fn requests(run: &Summary) -> Table {
     row(&mut table, "timed out", totals.timed_out(), requests);
     if_any(&mut table, "soft checks failed", totals.soft_checks_failed);
     if_any(&mut table, "redirects followed", totals.redirects);
+    if_any(&mut table, "pages of a waiting room", totals.waiting_pages);
+    if_any(&mut table, "let in from a waiting room", totals.waited);
     if_any(&mut table, "repeated by impatient customers", totals.requests_reloaded);
     if_any(&mut table, "sent again on a new connection", totals.retries);
     table

@@ -28,6 +28,16 @@ pub(crate) enum Coding {
 }
 
 impl Coding {
+    /// Decodes a body in its place; returns its length. `None`: it is not encoded so.
+    pub(crate) fn decode_in_place(self, body: &mut Vec<u8>) -> Option<u64> {
+        // A response to HEAD, or one without content.
+        if body.is_empty() {
+            return Some(0);
+        }
+        *body = self.decode(body)?;
+        Some(body.len() as u64)
+    }
+
     /// The coding that a Content-Encoding names.
     pub(crate) fn of(value: &str) -> Self {
         let known = [

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::coding::Coding;
 use super::head::{Fields, LastHead};
@@ -94,6 +94,12 @@ impl Answer {
     /// Whether it is a redirect.
     pub(crate) fn is_redirect(&self) -> bool {
         matches!(self.status, 301 | 302 | 303 | 307 | 308)
+    }
+
+    /// Whether it is a page of a gate's waiting room: when to ask again.
+    pub(crate) fn waits(&self) -> Option<Duration> {
+        let seconds = self.fields.as_ref()?.waiting?;
+        Some(Duration::from_secs(seconds.into()))
     }
 
     /// The header fields that were kept.

@@ -9,6 +9,8 @@ use std::mem::MaybeUninit;
 use super::body::Body;
 use super::coding::Coding;
 
+/// The field of a gate's waiting room.
+pub(super) const WAITING_ROOM: &str = "tidegate-waiting-room";
 /// Most header fields of an answer.
 const HEADERS: usize = 100;
 
@@ -29,6 +31,9 @@ pub(crate) struct Fields {
     pub(crate) location: Option<String>,
     /// Values of Set-Cookie.
     pub(crate) cookies: Vec<String>,
+    /// The page is one of a gate's waiting room, and is to be asked for again after so many
+    /// seconds.
+    pub(crate) waiting: Option<u32>,
     /// Those that were wanted, in the order they came.
     pub(crate) headers: Vec<(String, String)>,
 }
@@ -102,6 +107,8 @@ impl Head {
                 };
             } else if name.eq_ignore_ascii_case("location") {
                 fields.location = Some(location(header.value));
+            } else if name.eq_ignore_ascii_case(WAITING_ROOM) {
+                fields.waiting = Some(refresh(header.value));
             } else if name.eq_ignore_ascii_case("set-cookie") {
                 fields.cookies.extend(text().ok().map(str::to_owned));
             }
@@ -122,6 +129,15 @@ impl Head {
         };
         Ok(Some((used, Self { status, reusable, body, coding, fields: fields.boxed() })))
     }
+}
+
+/// When a page of a waiting room is to be asked for again, in seconds: `line, place=3, refresh=5`;
+/// 0 if it does not say.
+pub(super) fn refresh(value: &[u8]) -> u32 {
+    let parts = value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+    let mut seconds = parts.filter_map(|part| part.strip_prefix(b"refresh="));
+    let text = seconds.next().and_then(|digits| std::str::from_utf8(digits).ok());
+    text.and_then(|text| text.parse().ok()).unwrap_or_default()
 }
 
 /// The address in a Location: bytes beyond ASCII are percent-encoded, as browsers do.
@@ -216,6 +232,19 @@ mod tests {
         );
         assert!(parse("SSH-2.0-x\r\n\r\n").is_err());
         assert!(parse("HTTP/1.1 200 OK\r\nContent-").unwrap().is_none());
+    }
+
+    #[test]
+    fn a_page_of_a_waiting_room_says_when_to_ask_again() {
+        let waiting = |field: &str| {
+            let text = format!("HTTP/1.1 503 Busy\r\n{field}Content-Length: 0\r\n\r\n");
+            let (_, head) = Head::parse(text.as_bytes(), false, &[]).unwrap().unwrap();
+            head.fields.and_then(|fields| fields.waiting)
+        };
+        assert_eq!(waiting("Tidegate-Waiting-Room: line, place=3, refresh=7\r\n"), Some(7));
+        assert_eq!(waiting("tidegate-waiting-room: closed\r\n"), Some(0));
+        assert_eq!(waiting("tidegate-waiting-room: x, refresh=-1\r\n"), Some(0));
+        assert_eq!(waiting("Retry-After: 7\r\n"), None);
     }
 
     #[test]

@@ -30,6 +30,9 @@ keys! {
         /// Longest time that a customer waits, from the intended start of a request to the last byte
         /// of its response.
         patience: Time("1ms", "24h") = Is("10s");
+        /// Longest time that a customer stays in the waiting room of a gate, refreshing as its page
+        /// says. The response time counts from the request that is let in.
+        waits: Time("0s", "24h") = Is("10min");
         /// The reaction of customers whose patience ends or who are refused: they leave, come back,
         /// or send the request again.
         impatience: Other("word or table", "`\"leave\"`, `\"come_back\"`, `\"hammer\"`, or a table, see below")
@@ -60,6 +63,7 @@ pub(super) fn rules(section: &Section<'_>, common: SessionRules) -> SessionRules
         think: section.given(&SESSION.think).unwrap_or(common.think),
         think_cap: section.given(&SESSION.think_cap).unwrap_or(common.think_cap),
         patience: section.given(&SESSION.patience).unwrap_or(common.patience),
+        waits: section.given(&SESSION.waits).unwrap_or(common.waits),
         impatience: impatience.unwrap_or(common.impatience),
         customers: whole(&SESSION.customers).map_or(common.customers, |n| n as u64),
         follow_redirects: section
