@@ -4,6 +4,7 @@ mod agent;
 mod check;
 mod demo;
 mod exit;
+mod fleet;
 mod gate;
 mod load;
 mod own_site;
@@ -45,6 +46,8 @@ enum Command {
     Gate(gate::Args),
     /// Tell a gate elsewhere the CPU capacity and use of a service
     Agent(agent::Args),
+    /// Show the gates that share a service through NATS
+    Fleet(fleet::Args),
     /// Validate a gate configuration or a scenario without starting anything
     Check(check::Args),
     /// Load a service with customers' sessions, and measure it
@@ -79,6 +82,7 @@ fn main() -> std::process::ExitCode {
     let outcome = match cli.command {
         Command::Gate(args) => gate::run(args),
         Command::Agent(args) => agent::run(args),
+        Command::Fleet(args) => fleet::run(args),
         Command::Check(args) => check::run(args),
         Command::Load(args) => load::run(*args),
         Command::LoadAgent(args) => load::fleet::agent::run(args),

@@ -8,6 +8,7 @@ mod browser;
 mod card;
 mod common;
 mod deploy;
+mod fleet;
 mod forged;
 mod fulfil;
 mod gate_signals;
