@@ -6,18 +6,22 @@
 
 #![no_main]
 
+use std::time::Duration;
+
 use libfuzzer_sys::fuzz_target;
 use tidegate_load::fleet::agent::Agent;
 use tidegate_load::fleet::clock::Now;
 use tidegate_load::fleet::coordinator::Coordinator;
 use tidegate_load::fleet::packet::{Content, Packet, Piece};
 
+const SILENCE: Duration = Duration::from_secs(3);
+
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(packet) = Packet::parse(bytes) {
         assert_eq!(Packet::parse(&packet.to_bytes()), Ok(packet));
     }
     let now = Now::default();
-    let (mut agent, mut coordinator) = (Agent::new("1"), Coordinator::new("1", 1));
+    let (mut agent, mut coordinator) = (Agent::new("1", SILENCE), Coordinator::new("1", 1, SILENCE));
     let here = Packet::new("1", 1, 0, Content::Here { busy: None }).to_bytes();
     coordinator.receive("a", &here, now);
     coordinator.receive("b", bytes, now);

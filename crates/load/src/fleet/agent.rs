@@ -1,9 +1,11 @@
 //! The agent's side: answers calls, takes one test at a time, and leaves it when its coordinator
 //! says so or is not heard any more.
 
+use std::time::Duration;
+
 use super::clock::{Echo, Now};
 use super::coordinator::Order;
-use super::link::{Link, SILENCE, TooLarge};
+use super::link::{Link, TooLarge};
 use super::packet::{Content, NotAPacket, Packet};
 
 /// Largest order, in bytes: the files of a test in base64, and the arguments.
@@ -33,6 +35,8 @@ pub enum Task {
 #[derive(Debug)]
 pub struct Agent {
     version: String,
+    /// A coordinator that was not heard for so long is lost.
+    silence: Duration,
     running: Option<Running>,
     /// The test that it ran last, and why it left.
     over: Option<(u64, String)>,
@@ -54,9 +58,15 @@ struct Running {
 const ANSWERS: usize = 64;
 
 impl Agent {
-    /// `version` is that of the program.
-    pub fn new(version: &str) -> Self {
-        Self { version: version.to_owned(), running: None, over: None, answers: Vec::new() }
+    /// `version` is that of the program. A coordinator that was not heard for `silence` is lost.
+    pub fn new(version: &str, silence: Duration) -> Self {
+        Self {
+            version: version.to_owned(),
+            silence,
+            running: None,
+            over: None,
+            answers: Vec::new(),
+        }
     }
 
     /// Takes a packet from the coordinator of this name.
@@ -195,8 +205,8 @@ impl Agent {
         if running.ended && running.link.is_idle() {
             return Some(self.leave("has ended the test".to_owned()));
         }
-        let why = format!("has not heard the coordinator for {} s", SILENCE.as_secs());
-        running.link.is_silent(now).then(|| self.leave(why))
+        let why = format!("has not heard the coordinator for {} s", self.silence.as_secs());
+        running.link.is_silent(self.silence, now).then(|| self.leave(why))
     }
 
     /// The packets to send now, each with the name of its coordinator.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::clock::{ClockOffset, Now};
-use super::link::{BEAT, Link, SILENCE};
+use super::link::{BEAT, Link};
 use super::packet::{Content, NotAPacket, Packet};
 use crate::plan::shard::Shard;
 use crate::result::LARGEST_FILE;
@@ -51,6 +51,8 @@ pub struct Chosen {
 pub struct Coordinator {
     version: String,
     test: u64,
+    /// An agent that was not heard for so long is lost.
+    silence: Duration,
     peers: BTreeMap<String, Peer>,
     /// Names of those that were chosen, in the order of their shards; empty before.
     chosen: Vec<String>,
@@ -78,11 +80,13 @@ enum Part {
 }
 
 impl Coordinator {
-    /// `test` is a random number, and `version` that of the program.
-    pub fn new(version: &str, test: u64) -> Self {
+    /// `test` is a random number, and `version` that of the program. An agent that was not heard for
+    /// `silence` is lost.
+    pub fn new(version: &str, test: u64, silence: Duration) -> Self {
         Self {
             version: version.to_owned(),
             test,
+            silence,
             peers: BTreeMap::new(),
             chosen: Vec::new(),
             called: None,
@@ -231,9 +235,10 @@ impl Coordinator {
     /// The packets to send now, each to an agent or, without a name, to all. Also notices which
     /// agents are silent; to be called at least every 50 ms.
     pub fn due(&mut self, now: Now) -> Vec<(Option<String>, Vec<u8>)> {
+        let silence = self.silence;
         for index in 0..self.chosen.len() {
-            if self.taken(index).is_some_and(|peer| peer.link.is_silent(now)) {
-                let why = format!("was not heard for {} s", SILENCE.as_secs());
+            if self.taken(index).is_some_and(|peer| peer.link.is_silent(silence, now)) {
+                let why = format!("was not heard for {} s", silence.as_secs());
                 self.lose(index, why);
             }
         }

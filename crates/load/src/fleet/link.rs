@@ -10,8 +10,6 @@ use super::packet::{Content, PIECE, Packet, Piece};
 
 /// A packet is sent at least this often.
 pub const BEAT: Duration = Duration::from_millis(250);
-/// A side that was not heard for so long is lost.
-pub const SILENCE: Duration = Duration::from_secs(3);
 /// Pieces that are under way at a time.
 const WINDOW: usize = 16;
 /// Pieces are sent again after this time without progress.
@@ -88,9 +86,9 @@ impl Link {
         &self.clock
     }
 
-    /// Whether the other side was not heard for [`SILENCE`].
-    pub fn is_silent(&self, now: Now) -> bool {
-        now.at.saturating_sub(self.heard) > SILENCE
+    /// Whether the other side was not heard for so long.
+    pub fn is_silent(&self, silence: Duration, now: Now) -> bool {
+        now.at.saturating_sub(self.heard) > silence
     }
 
     /// Notes that a packet of the other side came.
@@ -222,6 +220,7 @@ mod tests {
         let mut link = Link::new(0, now(0));
         let count = (0..1000).map(|ms| packets(&mut link, ms).len()).sum::<usize>();
         assert_eq!(count, 3);
-        assert!(!link.is_silent(now(3000)) && link.is_silent(now(3001)));
+        let silence = Duration::from_secs(3);
+        assert!(!link.is_silent(silence, now(3000)) && link.is_silent(silence, now(3001)));
     }
 }

@@ -31,13 +31,14 @@ struct World {
     events: Vec<(u64, usize, Event)>,
 }
 
+const SILENCE: Duration = Duration::from_secs(3);
 /// No packet has this number.
 const NEVER: u64 = u64::MAX;
 
 impl World {
     fn new(agents: &[(&'static str, i64)]) -> Self {
         let machine = |ahead_ns: i64| Machine {
-            agent: Agent::new("1.0.0"),
+            agent: Agent::new("1.0.0", SILENCE),
             ahead_ns,
             connected: true,
             tasks: Vec::new(),
@@ -48,7 +49,7 @@ impl World {
             lost: NEVER,
             twice: NEVER,
             count: 0,
-            leads: [("lead", Coordinator::new("1.0.0", 1))].into(),
+            leads: [("lead", Coordinator::new("1.0.0", 1, SILENCE))].into(),
             agents: agents.iter().map(|(name, ahead)| (*name, machine(*ahead))).collect(),
             under_way: Vec::new(),
             events: Vec::new(),
@@ -166,7 +167,7 @@ fn clocks_that_differ_by_hours_are_measured_within_their_error() {
 #[test]
 fn an_agent_of_another_version_is_named_and_the_others_can_be_chosen() {
     let mut world = World::new(&[("a", 0), ("b", 0), ("c", 0)]);
-    world.agents.get_mut("b").unwrap().agent = Agent::new("0.9.0");
+    world.agents.get_mut("b").unwrap().agent = Agent::new("0.9.0", SILENCE);
     world.pass(1000);
     let why = world.choose(None).unwrap_err();
     assert!(why.contains("b runs tidegate 0.9.0 and this is 1.0.0: install"), "{why}");
@@ -233,7 +234,7 @@ fn an_agent_ends_its_load_when_the_coordinator_is_silent_and_takes_the_next_test
     world.leads.insert("lead", lead);
     world.pass(1000);
     assert!(matches!(world.events.last(), Some((_, 0, Event::Lost(_)))));
-    world.leads.insert("next", Coordinator::new("1.0.0", 2));
+    world.leads.insert("next", Coordinator::new("1.0.0", 2, SILENCE));
     world.pass(1000);
     let now = world.now(0);
     assert_eq!(world.leads.get_mut("next").unwrap().choose(None, now).unwrap().len(), 1);
@@ -242,7 +243,7 @@ fn an_agent_ends_its_load_when_the_coordinator_is_silent_and_takes_the_next_test
 #[test]
 fn an_agent_runs_one_test_at_a_time() {
     let mut world = World::taken(&[("a", 0)]);
-    world.leads.insert("other", Coordinator::new("1.0.0", 2));
+    world.leads.insert("other", Coordinator::new("1.0.0", 2, SILENCE));
     world.pass(1000);
     let now = world.now(0);
     let other = world.leads.get_mut("other").unwrap();
@@ -270,7 +271,7 @@ fn an_agent_that_was_started_anew_is_lost_at_once_and_old_packets_start_nothing(
     let mut world = World::taken(&[("a", 0)]);
     world.agents.get_mut("a").unwrap().agent.send(b"ready");
     world.pass(100);
-    world.agents.get_mut("a").unwrap().agent = Agent::new("1.0.0");
+    world.agents.get_mut("a").unwrap().agent = Agent::new("1.0.0", SILENCE);
     world.pass(400);
     assert_eq!(world.events.last().unwrap().2, Event::Lost("has started anew".to_owned()));
     assert!(world.agents["a"].agent.is_free());

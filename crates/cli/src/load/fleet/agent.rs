@@ -84,7 +84,7 @@ async fn serve(args: Args) -> anyhow::Result<Outcome> {
         most_connections: args.most_connections,
         longest: args.longest,
     };
-    let agent = Agent::new(env!("CARGO_PKG_VERSION"));
+    let agent = Agent::new(env!("CARGO_PKG_VERSION"), args.access.silence);
     let mut host = Host {
         agent,
         post,

@@ -13,6 +13,7 @@ use tidegate_fleet::{
 use tidegate_load::fleet::clock::Now;
 
 use crate::exit::bad_input;
+use crate::load::values;
 
 /// Packets that wait to be read.
 const WAITING: usize = 2048;
@@ -32,9 +33,19 @@ pub struct AccessArgs {
     /// Certificate authorities of the NATS servers (PEM); with them, connections need TLS
     #[arg(long, value_name = "FILE", help_heading = "Fleet")]
     nats_ca: Option<PathBuf>,
+    /// The other side is lost when it was not heard for so long: an agent ends its load, and a
+    /// coordinator goes on without the agent
+    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = silence, help_heading = "Fleet")]
+    pub silence: Duration,
     /// Name of the fleet: agents of another one are not asked
     #[arg(long, value_name = "NAME", default_value = "tidegate", help_heading = "Fleet")]
     fleet_name: String,
+}
+
+fn silence(text: &str) -> Result<Duration, String> {
+    let within = Duration::from_secs(1)..=Duration::from_secs(60);
+    let time = values::time(text).ok().filter(|time| within.contains(time));
+    time.ok_or_else(|| "must be 1s to 60s, such as 3s".to_owned())
 }
 
 /// A connection to the fleet.

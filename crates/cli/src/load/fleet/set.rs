@@ -195,7 +195,11 @@ impl Carrier {
         let mut test = [0; 8];
         aws_lc_rs::rand::fill(&mut test)
             .map_err(|_| anyhow::anyhow!("the system's random generator failed"))?;
-        let coordinator = Coordinator::new(env!("CARGO_PKG_VERSION"), u64::from_ne_bytes(test));
+        let coordinator = Coordinator::new(
+            env!("CARGO_PKG_VERSION"),
+            u64::from_ne_bytes(test),
+            args.access.silence,
+        );
         let (clock, clocks) = (Clock::start(), Arc::default());
         let mut carrier = Self { coordinator, post, clock, clocks, orders, events };
         while carrier.clock.now().at < FIND {
