@@ -47,7 +47,7 @@ pub enum Comes {
 
 impl Comes {
     /// Whether the customer has waited in the room: they were offered and refused before.
-    pub fn from_room(self) -> bool {
+    pub fn has_waited(self) -> bool {
         self != Self::Directly
     }
 }

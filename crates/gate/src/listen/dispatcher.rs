@@ -116,7 +116,7 @@ impl Dispatcher {
         if self.queue.is_empty() || self.queue.newest_first(now) {
             self.wake.decide_from(now);
         }
-        if !queued.from_room() {
+        if !queued.has_waited() {
             self.context().shared.controller().offered();
         }
         self.queue.push(prefix, queued, bytes, now);
@@ -198,7 +198,7 @@ impl Dispatcher {
     fn admit(&self, removed: Removed<Queued>, now: Instant) {
         let Removed { item: Queued { new, by }, held, waited } = removed;
         let counters = &self.context().counters;
-        let from_room = matches!(&by, Newcomer::Request(_, comes) if comes.from_room());
+        let from_room = matches!(&by, Newcomer::Request(_, comes) if comes.has_waited());
         let count = || {
             self.context().shared.room.note_admission();
             match held {
@@ -247,7 +247,7 @@ impl Dispatcher {
         let counters = &context.counters;
         let by_verdict = match removed.held {
             // They were refused when they came.
-            held if removed.item.from_room() => refusal_of(held),
+            held if removed.item.has_waited() => refusal_of(held),
             false => {
                 counters.refused[Class::New].add(1);
                 refusal_of(false)
@@ -343,8 +343,8 @@ impl Queued {
     }
 
     /// Whether the customer has waited in the room.
-    fn from_room(&self) -> bool {
-        matches!(&self.by, Newcomer::Request(_, comes) if comes.from_room())
+    fn has_waited(&self) -> bool {
+        matches!(&self.by, Newcomer::Request(_, comes) if comes.has_waited())
     }
 }
 
