@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
 /// How long the key may stay the same before another takes it.
-pub const LEASE: Duration = Duration::from_secs(2);
+pub const LEASE: Duration = Duration::from_millis(600);
 /// How much earlier the holder stops.
-const MARGIN: Duration = Duration::from_millis(600);
+const MARGIN: Duration = Duration::from_millis(100);
 
 /// A tenure of the lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -173,10 +173,10 @@ mod tests {
         }
     }
 
-    const STEP: Duration = Duration::from_millis(500);
+    const STEP: Duration = Duration::from_millis(200);
 
     #[test]
-    fn one_holds_it_and_another_takes_it_two_seconds_after_the_last_write() {
+    fn one_holds_it_and_another_takes_it_a_lease_after_the_last_write() {
         let (mut key, start) = (Key::default(), Instant::now());
         let (mut first, mut second) = (lease("first"), lease("second"));
         for step in 0..10 {
@@ -185,19 +185,19 @@ mod tests {
             assert_eq!(first.held(start + STEP * step), Some(1));
             assert_eq!(second.held(start + STEP * step), None);
         }
-        // The first is dead after its write at 4.5 s, which the second saw at 4.5 s.
+        // The first is dead after its write at 1.8 s, which the second saw then.
         let taken = (10..20).find(|step| {
             let now = start + STEP * *step;
             key.step(&mut second, now);
             assert!(first.held(now).is_none() || second.held(now).is_none());
             second.held(now).is_some()
         });
-        assert_eq!(taken, Some(13), "2 s after 4.5 s");
-        let epoch = second.held(start + STEP * 13).unwrap();
+        assert_eq!(taken, Some(12), "0.6 s after 1.8 s");
+        let epoch = second.held(start + STEP * 12).unwrap();
         assert!(epoch > 1, "{epoch}");
         // It comes back and finds it taken.
-        key.step(&mut first, start + STEP * 14);
-        assert_eq!((first.held(start + STEP * 14), first.tenure()), (None, second.tenure()));
+        key.step(&mut first, start + STEP * 13);
+        assert_eq!((first.held(start + STEP * 13), first.tenure()), (None, second.tenure()));
     }
 
     #[test]

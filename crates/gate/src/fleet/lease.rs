@@ -9,7 +9,7 @@ use tokio::time::MissedTickBehavior;
 /// Key of the bucket.
 pub(super) const KEY: &str = "lease";
 /// Time between two looks at it.
-const INTERVAL: Duration = Duration::from_millis(400);
+const INTERVAL: Duration = Duration::from_millis(200);
 
 /// Keeps the lease or waits for it, until dropped. A gate that drains gives it back.
 pub(super) async fn run(
