@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use tidegate_config::Problem;
-use tidegate_fleet::{Access, Secret, is_fleet, read_server};
+use tidegate_fleet::{Access, Secret, WithFile, is_fleet, read_server};
 use tidegate_gate::config::{Config, FleetAccess};
 use tidegate_gate::fleet::{View, look};
 use tidegate_report::Table;
@@ -91,7 +91,7 @@ impl Status {
             .iter()
             .map(|url| read_server(url).map_err(|problem| wrong("--nats", url.as_ref(), &problem)));
         let mut access = Access::new(servers.collect::<anyhow::Result<_>>()?);
-        let files: [(_, _, fn(Access, &Path) -> Result<Access, Problem>); 3] = [
+        let files: [(_, _, WithFile); 3] = [
             ("--credentials", &self.credentials, Access::with_credentials),
             ("--nkey", &self.nkey, Access::with_nkey),
             ("--ca", &self.ca, Access::with_authorities),

@@ -21,6 +21,9 @@ pub struct Access {
     pub(crate) authorities: Option<Vec<CertificateDer<'static>>>,
 }
 
+/// What a file adds, such as [`Access::with_credentials`].
+pub type WithFile = fn(Access, &Path) -> Result<Access, Problem>;
+
 /// Who the client is.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum User {

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidegate_agent::Secret;
 use tidegate_config::{Mistake, Mistakes, Problem};
-use tidegate_fleet::Access;
+use tidegate_fleet::{Access, WithFile};
 
 /// What is made of the files that keys name.
 #[derive(Clone, Debug, Default)]
@@ -114,7 +114,7 @@ impl Config {
     fn read_fleet(&self, reader: &FileReader<'_>) -> Option<FleetAccess> {
         let fleet = &self.fleet;
         let mut access = Access::new(fleet.nats.clone().filter(|_| (reader.sound)("fleet.nats"))?);
-        let files: [(_, _, fn(Access, &Path) -> Result<Access, Problem>); 3] = [
+        let files: [(_, _, WithFile); 3] = [
             ("fleet.credentials_file", &fleet.credentials_file, Access::with_credentials),
             ("fleet.nkey_file", &fleet.nkey_file, Access::with_nkey),
             ("fleet.ca_file", &fleet.ca_file, Access::with_authorities),

@@ -236,10 +236,10 @@ fn a_cluster_that_loses_a_server_serves_the_fleet() {
     eventually("the service is divided among two", || divided(&gates.each_ref()));
     let customer = any_client();
     assert_eq!(visit(&gates[0], &customer), Some(Full));
-    for server in 0..3 {
-        servers[server].kill();
+    for server in &mut servers {
+        server.kill();
         eventually("it is divided with two servers of three", || divided(&gates.each_ref()));
-        servers[server].run();
+        server.run();
         assert_eq!(visit(&gates[1], &customer), Some(Resumed));
     }
 }

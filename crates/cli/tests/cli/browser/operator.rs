@@ -65,7 +65,7 @@ async fn the_operators_page_is_readable_at_rest_in_a_crowd_and_with_a_dead_upstr
         });
     }
     state(&page, "The service is full").await;
-    see(&page, "//li[contains(., 'had to wait: limit of 1 new')]", PATIENCE).await;
+    see(&page, "//li[contains(., 'had to wait: limit of 1.0 new')]", PATIENCE).await;
     look(&page, "in a crowd").await;
     drop(crowd);
 
@@ -105,7 +105,8 @@ async fn a_page_that_is_read_stays_as_it_is_but_for_what_is_different() {
     let roles = roles(&page).await;
     let count = |role: &str| roles.get(role).copied().unwrap_or_default();
     assert!(count("table") >= 4 && count("image") + count("img") >= 6, "{roles:?}");
-    assert_eq!(count("status"), 2, "what a screen reader says by itself: {roles:?}");
+    // The state; the line about lost events is there when it has something to say.
+    assert_eq!(count("status"), 1, "what a screen reader says by itself: {roles:?}");
 
     gate.kill();
     see(&page, "//p[@id='live'][contains(., 'This page shows the past')]", PATIENCE).await;
