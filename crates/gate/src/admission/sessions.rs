@@ -138,8 +138,11 @@ struct Session {
     left: Duration,
     /// The tick since which it is thinking, if it is active and has no connection.
     thinks_since: Option<u64>,
-    /// Uses here that were not reported to other gates, less those that the rate allows anyway.
+    /// Uses here that were not reported to other gates, less those within this gate's share of the
+    /// rate.
     unreported: f64,
+    /// Until then all uses are reported.
+    reporting_until: Duration,
     /// At other gates.
     elsewhere: Vec<Elsewhere>,
     /// It is not forgotten before this time, as the service has asked.
@@ -156,6 +159,7 @@ impl Session {
             left: now,
             thinks_since: None,
             unreported: 0.0,
+            reporting_until: Duration::ZERO,
             elsewhere: Vec::new(),
             kept_until: Duration::ZERO,
         }
@@ -335,8 +339,7 @@ impl Sessions {
         if let Some(session) = shard.sessions.get_mut(&id) {
             let allowed = counted.of(&self.rules.load());
             allowed.check(session, now)?;
-            let grown = now.saturating_sub(session.refilled).as_secs_f64() * allowed.rate;
-            session.unreported = (session.unreported - grown).max(0.0) + 1.0;
+            session.used_here(now, allowed.rate, self.reported.gates());
             session.tokens = allowed.tokens(session, now) - 1.0;
             session.refilled = session.refilled.max(now);
             session.open += 1;

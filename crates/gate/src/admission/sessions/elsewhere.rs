@@ -1,8 +1,9 @@
 //! What sessions use at other gates of a fleet.
 //!
 //! A gate reports a session that has used more than an equal share of a limit here: a session that
-//! stays below its share at every gate is within the limit. So the limits hold over the fleet, but
-//! for what is opened while a report is on its way.
+//! stays below its share at every gate is within the limit. From then on all that it uses is
+//! reported, until its tokens could be complete again. So the limits hold over the fleet, but for what
+//! is opened while a report is on its way.
 
 use super::{Counted, Session, SessionId, Sessions, lock};
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,8 @@ pub const MOST_USES: usize = 400;
 const VALID: Duration = Duration::from_secs(2);
 /// Most gates whose open connections of one session are kept.
 const MOST_GATES: usize = 16;
+/// Longest time for which all uses of a session are reported after its last one, in seconds.
+const REPORTING_S: f64 = 60.0;
 
 /// What a session uses at one gate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +48,11 @@ pub(super) struct Reported {
 }
 
 impl Reported {
+    /// Gates among which limits are shared.
+    pub(super) fn gates(&self) -> u32 {
+        self.gates.load(Relaxed)
+    }
+
     /// Notes a session that uses more than its share here.
     pub(super) fn note(
         &self,
@@ -53,9 +61,10 @@ impl Reported {
         counted: Counted,
         most: (f64, u32),
     ) {
-        let gates = self.gates.load(Relaxed);
+        let gates = self.gates();
         let (burst, open) = most;
-        let many = session.unreported * f64::from(gates) > burst
+        let many = session.refilled < session.reporting_until
+            || session.unreported * f64::from(gates) > burst
             || u64::from(session.open) * u64::from(gates) > u64::from(open);
         if gates > 1 && many {
             let mut busy = lock(&self.busy);
@@ -75,6 +84,16 @@ pub(super) struct Elsewhere {
 }
 
 impl Session {
+    /// It is used here once more.
+    pub(super) fn used_here(&mut self, now: Duration, rate: f64, gates: u32) {
+        if now >= self.reporting_until {
+            let share = rate / f64::from(gates.max(1));
+            let grown = now.saturating_sub(self.refilled).as_secs_f64() * share;
+            self.unreported = (self.unreported - grown).max(0.0);
+        }
+        self.unreported += 1.0;
+    }
+
     /// Its open connections at other gates.
     pub(super) fn open_elsewhere(&self, now: Duration) -> u32 {
         let valid = self.elsewhere.iter().filter(|at| now < at.until);
@@ -91,7 +110,7 @@ impl Sessions {
     /// What to report to the other gates: at most [`MOST_USES`] sessions, the rest next time.
     pub fn uses(&self) -> Vec<SessionUse> {
         let rules = self.rules.load();
-        let gates = u64::from(self.reported.gates.load(Relaxed));
+        let gates = u64::from(self.reported.gates());
         let mut busy = lock(&self.reported.busy);
         let taken: Vec<_> = busy.iter().take(MOST_USES).map(|(id, it)| (*id, *it)).collect();
         for (id, _) in &taken {
@@ -103,8 +122,11 @@ impl Sessions {
             let mut shard = self.shard(&id);
             let session = shard.sessions.get_mut(&id)?;
             let uses = std::mem::take(&mut session.unreported).ceil() as u32;
+            let allowed = counted.of(&rules);
+            let refilled_s = (allowed.burst / allowed.rate).min(REPORTING_S);
+            session.reporting_until = session.refilled + Duration::from_secs_f64(refilled_s);
             // Its open connections count at the others until they are reported no more.
-            if u64::from(session.open) * gates > u64::from(counted.of(&rules).open) {
+            if u64::from(session.open) * gates > u64::from(allowed.open) {
                 again.push((id, counted));
             }
             let (session, requests) = (u128::from_be_bytes(id), counted == Counted::Requests);
