@@ -102,7 +102,7 @@ impl Divider {
         Self { epoch, sequence: 0, alone_from, valid_until, gates: BTreeMap::new() }
     }
 
-    /// The lease was renewed and is valid until then: at most [`LEASE`](super::LEASE) after the
+    /// The lease was renewed and is valid until then: at most [`LEASE`] after the
     /// moment before the renewal was sent.
     pub fn renew(&mut self, valid_until: Time) {
         self.valid_until = valid_until;

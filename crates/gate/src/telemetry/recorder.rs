@@ -1,4 +1,5 @@
-//! Keeps the [`History`]: once a second what was counted since, and what is different.
+//! Keeps the [history](super::history::History): once a second what was counted since, and what is
+//! different.
 
 use crate::shared::Shared;
 use crate::telemetry::counters::Totals;
