@@ -21,7 +21,8 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(Packet::parse(&packet.to_bytes()), Ok(packet));
     }
     let now = Now::default();
-    let (mut agent, mut coordinator) = (Agent::new("1", SILENCE), Coordinator::new("1", 1, SILENCE));
+    let (mut agent, mut coordinator) =
+        (Agent::new("1", SILENCE), Coordinator::new("1", 1, SILENCE));
     let here = Packet::new("1", 1, 0, Content::Here { busy: None }).to_bytes();
     coordinator.receive("a", &here, now);
     coordinator.receive("b", bytes, now);
