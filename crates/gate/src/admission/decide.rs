@@ -273,16 +273,8 @@ impl Decider {
         let (agreed, _) = class.agreed.map_err(Denial::Handshake)?;
         let room = RoomHandshake::begin(shared, Asks::Waiting).ok_or_else(beyond)?;
         self.seen.borrow_mut().note(hello.random());
-        let handshake = HandshakeContext {
-            session: claims.session,
-            holder: Holder::Waiting,
-            began: claims.began,
-            uses: claims.uses.saturating_add(1),
-            terms: claims.terms,
-            agreed,
-            server_name: claims.server_name,
-            unusable_name: class.unusable_name,
-        };
+        let handshake =
+            HandshakeContext::resumed(&claims, Holder::Waiting, agreed, class.unusable_name);
         let session = SessionEntry::Waiting(claims.session);
         let price = self.price(Entry::Average);
         let (handshake, room) = (Some(handshake), Some(room));
@@ -395,16 +387,8 @@ impl Decider {
         }]
         .add(1);
         let (agreed, _) = class.agreed.ok()?;
-        let handshake = HandshakeContext {
-            session: claims.session,
-            holder: Holder::Session,
-            began: claims.began,
-            uses: claims.uses.saturating_add(1),
-            terms: claims.terms,
-            agreed,
-            server_name: claims.server_name,
-            unusable_name: class.unusable_name,
-        };
+        let handshake =
+            HandshakeContext::resumed(claims, Holder::Session, agreed, class.unusable_name);
         let session = SessionEntry::Unproven(recognized.ok()?);
         let (class, handshake) = (Class::Returning, Some(handshake));
         let price = self.price(Entry::Average);

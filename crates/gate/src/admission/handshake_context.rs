@@ -6,7 +6,7 @@
 //! does not wait, and a core has one thread: no other handshake can come between.
 
 use crate::admission::negotiation::Agreement;
-use crate::admission::tickets::{Holder, SessionId, Terms};
+use crate::admission::tickets::{Claims, Holder, SessionId, Terms};
 use std::cell::Cell;
 use tidegate_hello::UnusableName;
 
@@ -46,6 +46,25 @@ impl Drop for ThreadScope {
 }
 
 impl HandshakeContext {
+    /// That of a connection with a ticket of these claims: the next ticket is on the same terms.
+    pub fn resumed(
+        claims: &Claims,
+        holder: Holder,
+        agreed: Agreement,
+        unusable_name: Option<UnusableName>,
+    ) -> Self {
+        Self {
+            session: claims.session,
+            holder,
+            began: claims.began,
+            uses: claims.uses.saturating_add(1),
+            agreed,
+            terms: claims.terms,
+            server_name: claims.server_name,
+            unusable_name,
+        }
+    }
+
     /// That of the handshake on which this thread works.
     pub fn of_this_thread() -> Option<Self> {
         CURRENT.get()

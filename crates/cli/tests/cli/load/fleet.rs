@@ -11,12 +11,12 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 use tidegate_fleet::{Access, Connection, Opener, Sealer, Secret, read_server, unix_now};
+use tidegate_lab::services::Nats;
 use tidegate_load::fleet::agent::Agent;
 use tidegate_load::fleet::clock::Now;
 
 use crate::common::upstream::Upstream;
 use crate::common::{ENDLESS, PATIENCE, Text, wait_until};
-use tidegate_lab::services::Nats;
 
 /// On a machine that is short of time, nobody is lost who was not killed.
 const SILENCE: [&str; 2] = ["--silence", "20s"];
