@@ -54,7 +54,7 @@ pub fn customers() -> Scenario {
 
 /// The times of one run, in seconds.
 pub fn times(warm_up_s: f64, measured_s: f64) -> Windows {
-    Windows { warm_up_s, measured_s, repetitions: 1, warm_up_per_customer_s: 0.0, requests: None }
+    Windows { warm_up_s, measured_s, repetitions: 1, ..Windows::default() }
 }
 
 /// A figure of a run; 0 where it was not measured.

@@ -25,8 +25,9 @@ pub mod state;
 mod summary;
 mod system;
 pub mod turns;
+mod warm_up;
 
-pub use claim::{Claim, Verdict};
+pub use claim::{Claim, ClaimKind, Verdict};
 pub use driver::{Customers, Driver, Offered, Readings, Window, relayed, requests_each};
 pub use experiment::{Experiment, reference};
 pub use folder::Folder;

@@ -94,6 +94,10 @@ pub struct Record {
     /// before this was kept.
     #[serde(default)]
     pub took_s: Option<f64>,
+    /// Seconds of them that later runs do not repeat, until a system that is kept was ready and
+    /// warm; none where there are no such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub once_s: Option<f64>,
     /// CPU seconds of the pulse's fixed work meanwhile; none where it had no sample.
     pub pulse_cost_s: Option<f64>,
     /// Figures of the measured window.
@@ -242,8 +246,7 @@ pub(crate) mod tests {
                     warm_up_s: 1.0,
                     measured_s: 2.0,
                     repetitions: 2,
-                    warm_up_per_customer_s: 0.0,
-                    requests: None,
+                    ..Windows::default()
                 },
                 seed: 1,
                 cores: "0".into(),
@@ -255,6 +258,7 @@ pub(crate) mod tests {
             rate_per_s: Some(1.0),
             capacity_per_s: None,
             took_s: None,
+            once_s: None,
             pulse_cost_s: None,
             figures: figures.iter().map(|(name, value)| ((*name).into(), *value)).collect(),
             phases: BTreeMap::new(),

@@ -43,8 +43,8 @@ pub struct RunArgs {
     /// How often every combination is measured, 1 to 100 [default: as the experiment says]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(super) rounds: Option<u32>,
-    /// Requests of the long series where a study counts them, as messages does, 20 to 1000000;
-    /// shorter series are in proportion [default: as the experiment says]
+    /// Requests of the long series where a study counts them, as messages does, 20 to 1000000: they
+    /// end with so many; shorter series are in proportion [default: as the experiment says]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(20..=1_000_000))]
     requests: Option<u32>,
     /// Leave out message services on Java; they are left out as well where Java, Tomcat or the

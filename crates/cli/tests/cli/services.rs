@@ -4,7 +4,7 @@
 
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::common::{Running, curl, gate};
 use tidegate_host::Cores;
@@ -150,6 +150,34 @@ fn the_messages_client_is_answered_in_the_clear_over_https_and_with_secured_mess
             assert!(line["bytes_in"].as_u64().unwrap() > 50, "{line}");
         }
     }
+    // A client without a series takes one of each line, and keeps its connections between them.
+    let mut command = messages_client(&services, Some(&keys), &[]).unwrap();
+    command.args(["--url", &(tomcat.secure_url() + "/small.jsp")]);
+    let mut kept = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let series = |requests, kind| {
+        format!("--requests {requests} --clients 1 --payload 200 --connection {kind}\n")
+    };
+    let lines = series(3, "keep") + &series(2, "keep") + &series(1, "new") + "--requests none\n";
+    kept.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let output = kept.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let out: Vec<Option<u64>> = lines.iter().map(|line| line["bytes_out"].as_u64()).collect();
+    let [Some(first), Some(second), Some(third), None, fourth, _, None, Some(new), None] = out[..]
+    else {
+        panic!("{text}")
+    };
+    assert!(first > third && new > third, "a handshake is counted: {text}");
+    assert_eq!((Some(third), second), (fourth, third), "the connection was kept: {text}");
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("--requests none: must be a whole number"), "{error}");
     // What is too long is refused before it is read as XML.
     let long = folder.path().join("long.xml");
     std::fs::write(&long, vec![b'<'; (8 << 20) + 1]).unwrap();

@@ -83,7 +83,7 @@ fn claim(rule: &ClaimRule, of: Option<(&str, &str)>, runs: &[Run], load: Option<
     let id =
         of.map_or_else(|| rule.id.clone(), |(_, level)| format!("{}-{}", rule.id, slug(level)));
     let (source, text) = (rule.source.clone(), rule.text.clone());
-    Claim { id, source, text, verdict, evidence }
+    Claim { id, source, kind: rule.kind, text, verdict, evidence }
 }
 
 /// Runs of the same levels: the rounds are replicates.

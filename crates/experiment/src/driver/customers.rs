@@ -15,14 +15,17 @@ use tidegate_load::{
 use super::faults::Played;
 use super::host::HostReadings;
 use super::relayed::relayed;
-use super::warm_up::WarmUp;
 use super::{Driver, Readings, Window, failed, write};
 use crate::experiment::Settings;
 use crate::metrics::Figures;
 use crate::record::Second;
 use crate::resources::Grant;
 use crate::system::{CpuSeconds, LOAD_TRACE, Started, TIERS};
+use crate::warm_up::WarmUp;
 use crate::{Error, Result};
+
+/// Largest ratio of the mean response times of a warm service, stretch by stretch.
+const WITHIN: f64 = 1.1;
 
 /// How many customers come.
 #[derive(Clone)]
@@ -67,15 +70,40 @@ pub struct Customers {
 }
 
 impl Driver for Customers {
+    /// Customers who come before the run, until the service is warm. Then sessions begin anew, and
+    /// with them the warm-up of the run.
+    fn warm_up(
+        &self,
+        window: Window<'_>,
+        stated_s: f64,
+        started: &Started,
+        show: &mut dyn FnMut(&Snapshot) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let mut warm_up = WarmUp::new(stated_s, WITHIN);
+        let mut plan = self.plan(&window, started)?;
+        (plan.warm_up, plan.measure) = (Duration::ZERO, Duration::from_secs_f64(warm_up.most_s()));
+        (plan.parquet, plan.csv, plan.trace) = (None, None, None);
+        let stop = plan.stop.clone();
+        let run = tidegate_load::run(plan, &mut |snapshot| {
+            if let Some(second) = &snapshot.second {
+                warm_up.push(second.response.count, second.response.mean_ms);
+            }
+            if show(snapshot).is_break() || warm_up.is_warm() || window.stop.is_stopped() {
+                stop.stop();
+            }
+        });
+        run.map_err(|error| failed(&error))?;
+        let json = serde_json::to_string(&warm_up)
+            .map_err(|error| Error::Internal(format!("cannot write a warm-up: {error}")))?;
+        write(&window.folder.join("warm-up.json"), &json)
+    }
+
     fn drive(
         &self,
         window: Window<'_>,
         started: &Started,
         show: &mut dyn FnMut(&Snapshot) -> ControlFlow<()>,
     ) -> Result<Readings> {
-        if started.system().warms_up() {
-            self.warm_up(&window, started, show)?;
-        }
         let mut plan = self.plan(&window, started)?;
         let settings = &window.planned.settings;
         let round_trip = Duration::from_secs_f64(settings.round_trip);
@@ -134,33 +162,6 @@ impl Customers {
     pub fn new(scenario: &Scenario, offered: Offered, cores: &Cores) -> Self {
         let (scenario, cores) = (scenario.clone(), cores.clone());
         Self { scenario, offered, cores, keeps_requests: false }
-    }
-
-    /// Customers who come before the run, until the service is warm. Then sessions begin anew, and
-    /// with them the warm-up of the run.
-    fn warm_up(
-        &self,
-        window: &Window<'_>,
-        started: &Started,
-        show: &mut dyn FnMut(&Snapshot) -> ControlFlow<()>,
-    ) -> Result<()> {
-        let mut warm_up = WarmUp::new(window.planned.windows.warm_up_s);
-        let mut plan = self.plan(window, started)?;
-        (plan.warm_up, plan.measure) = (Duration::ZERO, Duration::from_secs_f64(warm_up.most_s()));
-        (plan.parquet, plan.csv, plan.trace) = (None, None, None);
-        let stop = plan.stop.clone();
-        let run = tidegate_load::run(plan, &mut |snapshot| {
-            if let Some(second) = &snapshot.second {
-                warm_up.push(second.response.count, second.response.mean_ms);
-            }
-            if show(snapshot).is_break() || warm_up.is_warm() || window.stop.is_stopped() {
-                stop.stop();
-            }
-        });
-        run.map_err(|error| failed(&error))?;
-        let json = serde_json::to_string(&warm_up)
-            .map_err(|error| Error::Internal(format!("cannot write a warm-up: {error}")))?;
-        write(&window.folder.join("warm-up.json"), &json)
     }
 
     /// What the load generator does in a run.

@@ -9,7 +9,7 @@ use std::time::Instant;
 use tidegate_load::Snapshot;
 
 use super::{Driver, Readings, Window, write};
-use crate::message_client::{Client, Clients, JavaClient, Series, courses, figures, kinds};
+use crate::message_client::{Client, Clients, JavaClient, courses, figures, kinds};
 use crate::system::{Configuration, Server, Started};
 use crate::{Error, Result, parquet};
 
@@ -17,7 +17,7 @@ use crate::{Error, Result, parquet};
 pub(crate) const METHOD: [(&str, &str); 7] = [
     (
         "Series",
-        "One client from the start of the service on, then two clients at a time, then connections and sizes. Requests follow each other without a pause",
+        "One client from the start of the service on, then two clients at a time, then connections and sizes. Requests follow each other without a pause. The first two series go on until the service and its client, which is one process for all series, are warm",
     ),
     (
         "A request",
@@ -25,7 +25,7 @@ pub(crate) const METHOD: [(&str, &str); 7] = [
     ),
     (
         "Once warm",
-        "The second half of a series. A hundred requests are a batch, in short series a tenth of it",
+        "The last three stretches of 5 s, if they agree within 5 %; else the second half of the series. The first 3,900 requests of a series, as in the paper, are shown beside it: both compilers are still at work. A hundred requests are a batch, in short series a tenth of it",
     ),
     (
         "Requests per second",
@@ -37,7 +37,7 @@ pub(crate) const METHOD: [(&str, &str); 7] = [
     ),
     (
         "CPU",
-        "Of the whole service, on Java with its compiler and garbage collector; of the client's threads, on Java without them. Bytes are counted at the socket, below TLS",
+        "Of the whole service and a whole series, on Java with its compiler and garbage collector; of the client's threads, on Java without them. Bytes are counted at the socket, below TLS",
     ),
     (
         "Security",
@@ -69,19 +69,17 @@ impl Driver for MessageClient {
                 });
                 Clients::Own(two.collect::<Result<_>>()?)
             }
-            Server::Tomcat(path, security) => Clients::Java(JavaClient {
-                url: url + path,
-                security,
-                keys: window.workshop.java_keys()?,
-            }),
+            Server::Tomcat(path, security) => {
+                let keys = window.workshop.java_keys()?;
+                Clients::Java(JavaClient::start(&(url + path), security, &keys)?)
+            }
         };
         let from = Instant::now();
         let mut all = Vec::new();
-        for kind in kinds(requests as usize, configuration.is_tls) {
-            let before = started.cpu()?.service;
-            let (samples, client_cpu_s) = clients.send(kind, window.stop)?;
-            let server_cpu_s = started.cpu()?.service - before;
-            all.push(Series { kind, samples, server_cpu_s, client_cpu_s });
+        let at_most = window.planned.windows.requests_at_most.map(|it| it as usize);
+        let cpu_s = || Ok(started.cpu()?.service);
+        for kind in kinds(requests as usize, at_most, configuration.is_tls) {
+            all.push(clients.send(kind, &cpu_s, window.stop)?);
         }
         let measured = (from, Instant::now());
         let rows = all.iter().map(|it| it.rows(configuration.name, window.planned.round));

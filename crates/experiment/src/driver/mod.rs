@@ -5,7 +5,6 @@ mod faults;
 mod host;
 mod messages;
 mod relayed;
-mod warm_up;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -71,6 +70,21 @@ impl Readings {
 
 /// What comes to a system.
 pub trait Driver {
+    /// Lets it come to a service that has just started, until the service is warm: for so many
+    /// seconds as are stated, or for longer.
+    ///
+    /// # Errors
+    /// As of [`drive`](Self::drive).
+    fn warm_up(
+        &self,
+        _window: Window<'_>,
+        _stated_s: f64,
+        _started: &Started,
+        _show: &mut dyn FnMut(&Snapshot) -> ControlFlow<()>,
+    ) -> Result<()> {
+        Ok(())
+    }
+
     /// Lets it come, and reads what the system does meanwhile. It ends early once `show` breaks.
     ///
     /// # Errors

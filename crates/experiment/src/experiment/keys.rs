@@ -57,6 +57,8 @@ pub const KEEPS: &[&str] = &["request", "session", "customer"];
 pub const TLS: &[&str] = &["both", "1.2", "1.3"];
 /// Scales of a figure's y axis.
 pub const SCALES: &[&str] = &["linear", "log"];
+/// Whose a claim is.
+pub const CLAIM_KINDS: &[&str] = &["paper", "own", "check"];
 /// What is taken of the runs of a selection.
 pub const TAKES: &[&str] = &["each", "mean", "peak"];
 /// What a figure's x axis can show.
@@ -230,6 +232,11 @@ keys! {
         /// Added to `warm_up` for each of the `customers` at a time: the more there are, the later
         /// have all signed in. No effect with `load` or `rate`.
         warm_up_per_customer: Time("0ms", "10s") = Is("0ms");
+        /// Starts each service once and keeps it through its runs, in place of a new one for each:
+        /// before the first of them, and the first through a gate, customers come for so long, and
+        /// up to three times that until its response times no longer fall. For services that
+        /// compile their code while they run. Gates start anew for each run.
+        warm_up_once: Time("1s", "1h") = Unset;
         /// The measured window of each run.
         measured: Time("1s", "4h") = Is("8s");
         /// Rounds. In each, every combination is measured once, in random order. A verdict takes
@@ -238,6 +245,9 @@ keys! {
         /// Requests of the long series of a run, in place of times: for `site = "messages"`.
         /// Shorter series are in proportion.
         requests: Whole(20, 1000000) = Unset;
+        /// Most requests of each long series, which goes on beyond `requests` until the service and
+        /// its client are warm: three stretches of 5 s agree within 5 %. It ends after three minutes.
+        requests_at_most: Whole(20, 1000000) = Else("`requests`");
     }
 
     /// What a quick run changes in `windows`.
@@ -248,10 +258,14 @@ keys! {
         warm_up_per_customer: Time("0ms", "10s") = Else("as in `windows`");
         /// The measured window of each run.
         measured: Time("1s", "4h") = Else("as in `windows`");
+        /// Warm-up of a service that is kept.
+        warm_up_once: Time("1s", "1h") = Else("as in `windows`");
         /// Rounds.
         repetitions: Whole(1, 1000) = Else("as in `windows`");
         /// Requests of the long series.
         requests: Whole(20, 1000000) = Else("as in `windows`");
+        /// Most requests of each long series.
+        requests_at_most: Whole(20, 1000000) = Else("as in `windows`");
     }
 
     /// A factor: one key of `system` or `workload`, or several that change together.
@@ -280,6 +294,9 @@ keys! {
         id: Text("letters, digits and hyphens") = Required("collapse");
         /// Where the claim is made.
         source: Text("") = Required("our capacity plan");
+        /// Whose claim it is: a conclusion of a paper, one of your own, or a check: what follows
+        /// from the set-up, so that its failure speaks against the measurement.
+        kind: Words(CLAIM_KINDS) = Else("`paper` if the source begins with `paper` or a paper's number, as in `001, Table 2`; `own` otherwise");
         /// The claim in one sentence.
         text: Text("") = Required("throughput does not fall under overload");
         /// What is compared: a metric, which is a column of `results.parquet`, or the mean time

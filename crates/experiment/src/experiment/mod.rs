@@ -2,6 +2,7 @@
 
 mod asked;
 mod builtin;
+mod contradictions;
 mod factors;
 mod keys;
 mod reference;
@@ -9,7 +10,6 @@ mod rules;
 mod selection;
 mod settings;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -23,10 +23,9 @@ pub use keys::{CERTIFICATES, POSTGRESQL};
 pub use reference::reference;
 pub use rules::{ClaimRule, FigureRule, Segments, Shows, Take, XAxis};
 pub use selection::{Levels, Selection};
-use settings::LIGHT;
 pub use settings::{LOADS, Settings};
 
-use crate::{jdbc, phases};
+use crate::phases;
 use keys::{EXPERIMENT, QUICK, SYSTEM, WINDOWS, WORKLOAD};
 
 /// An experiment as its file states it.
@@ -65,7 +64,7 @@ pub struct Experiment {
 }
 
 /// Times and repetitions.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Windows {
     /// Time before the measured window, in seconds.
     pub warm_up_s: f64,
@@ -77,9 +76,16 @@ pub struct Windows {
     /// whose warm-up has it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub warm_up_per_customer_s: f64,
+    /// Stated warm-up of a service that starts once and is kept through its runs, in seconds; none
+    /// where it starts anew for each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_up_once_s: Option<f64>,
     /// Requests of the long series of a run that is measured by their number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<u32>,
+    /// Most requests of these series, which go on until the service is warm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_at_most: Option<u32>,
 }
 
 /// Whether a field need not be written.
@@ -143,7 +149,8 @@ impl Experiment {
         self.claims.iter().filter(move |claim| claim.quick || !chosen)
     }
 
-    /// The same experiment with another number of rounds, or of requests where they are counted.
+    /// The same experiment with another number of rounds, or with so many requests in each long
+    /// series where they are counted.
     ///
     /// # Errors
     /// It is measured by times.
@@ -154,6 +161,7 @@ impl Experiment {
         for windows in [&mut self.windows, &mut self.quick] {
             windows.repetitions = rounds.unwrap_or(windows.repetitions);
             windows.requests = requests.or(windows.requests);
+            windows.requests_at_most = requests.or(windows.requests_at_most);
         }
         Ok(self)
     }
@@ -197,7 +205,7 @@ fn read(root: &Section<'_>, file: &Path) -> Option<Experiment> {
     system.known(&SYSTEM);
     workload.known(&WORKLOAD);
     let base = Settings::read(&system, &workload);
-    contradictions(&system, &workload);
+    contradictions::keys(&system, &workload);
     let (windows, quick) = windows(root);
     let mut factors: Vec<Factor> = Vec::new();
     for table in root.given(&EXPERIMENT.factors).unwrap_or_default() {
@@ -278,72 +286,10 @@ fn read(root: &Section<'_>, file: &Path) -> Option<Experiment> {
             return None;
         }
     }
-    passwords(root, &system, &all);
-    databases(root, &system, &all);
-    services(root, &experiment, &all);
+    contradictions::passwords(root, &system, &all);
+    contradictions::databases(root, &system, &all);
+    contradictions::services(root, &experiment, &all);
     Some(experiment)
-}
-
-/// Notes a database that the site of a combination does not use, once.
-fn databases<'r>(root: &Section<'r>, system: &Section<'r>, all: &[Combination]) {
-    let wrong = all.iter().find_map(|one| database_is_wrong(&one.settings));
-    let (Some((rule, remedy)), Some(value)) =
-        (wrong, system.get("database").or_else(|| root.get("factors")))
-    else {
-        return;
-    };
-    value.wrong(rule, remedy);
-}
-
-/// What is wrong with a database for the site that these settings have: rule and remedy.
-fn database_is_wrong(settings: &Settings) -> Option<(String, String)> {
-    let url = settings.database.as_ref()?;
-    match settings.site.as_str() {
-        _ if !settings.command.is_empty() => None,
-        "node" => Some((
-            "is not used by site = \"node\", which keeps everything in memory".into(),
-            "leave it out, or set it in the levels of a site that has one".into(),
-        )),
-        "tomcat" => jdbc::postgres(url).err().map(|wrong| (wrong.rule, wrong.remedy)),
-        _ => None,
-    }
-}
-
-/// Notes runs of message services that cannot be measured, and requests where they are not counted.
-fn services(root: &Section<'_>, experiment: &Experiment, all: &[Combination]) {
-    let any = |wrong: fn(&Settings) -> bool| all.iter().any(|one| wrong(&one.settings));
-    let counts = experiment.windows.requests.is_some();
-    for (is_wrong, problem, remedy) in [
-        (
-            any(|it| it.is_of_messages() != it.configuration.is_some()),
-            "must have a `configuration` in runs of site = \"messages\", and in no others",
-            "add configuration = \"rust-clear\", or leave it out",
-        ),
-        (
-            any(|it| it.static_tier && (it.site != "shop" || !it.gate)),
-            "has a static_tier in runs without a gate, or of another site than the shop",
-            "set site = \"shop\" and gate = true, or leave static_tier out",
-        ),
-        (
-            any(|it| it.faults.is_some() && !it.can_be_a_fleet()),
-            "has faults in runs of another site than the auction, without a gate of this program, or with a database, a relay or a trace",
-            "leave these out, or leave out faults",
-        ),
-        (
-            any(|it| it.is_of_messages() && (it.gate || it.has_load())),
-            "has a gate or a load before site = \"messages\", whose client sends one request after another",
-            "set gate = false, and leave out load, rate and customers",
-        ),
-        (
-            counts && !any(Settings::is_of_messages) || !counts && any(Settings::is_of_messages),
-            "must count `requests` in [windows] for site = \"messages\", and for no other",
-            "add requests = 3900, or leave it out",
-        ),
-    ] {
-        if is_wrong {
-            root.wrong(problem, remedy);
-        }
-    }
 }
 
 /// Whether there are runs in which a gate traces.
@@ -367,77 +313,6 @@ fn twice(table: &Section<'_>, is_there: bool) {
     }
 }
 
-/// Notes keys that exclude each other.
-fn contradictions(system: &Section<'_>, workload: &Section<'_>) {
-    match (system.get("command"), system.get("address")) {
-        (Some(command), None) => {
-            command
-                .wrong("needs the URL at which it answers", "add address = \"http://HOST:PORT\"");
-        }
-        (None, Some(address)) => {
-            address.wrong("is that of a service of one's own", "add command = [\"PROGRAM\"]");
-        }
-        (None, None) => {
-            if let Some(ready) = system.get("ready") {
-                ready.wrong("is for a service of one's own", "leave it out");
-            }
-        }
-        (Some(command), Some(address)) => {
-            let is_secure = address.text().is_some_and(|url| url.starts_with("https:"));
-            if let Some(ready) = system.get("ready").filter(|_| is_secure) {
-                ready.wrong(
-                    "is asked over plain HTTP, and the address is https",
-                    "leave it out: the service is ready once it accepts connections",
-                );
-            }
-            if command.items().is_some_and(|items| items.is_empty()) {
-                command.wrong("must name a program", "write [\"PROGRAM\", \"ARGUMENT\"]");
-            }
-            for key in ["site", "database", "extra_cpu", "password_cost"] {
-                if let Some(value) = system.get(key) {
-                    value.wrong("is for the site that comes with the program", "leave it out");
-                }
-            }
-        }
-    }
-    let given = LOADS.iter().filter_map(|key| Some((key, workload.get(key)?)));
-    let given: Vec<_> = given.collect();
-    if let [(first, _), .., (_, last)] = &given[..] {
-        last.wrong(format!("excludes `{first}`"), "leave one of them out");
-    }
-}
-
-/// Notes costs of passwords where the service hashes none, and where runs of several costs would
-/// change each other's database.
-fn passwords(root: &Section<'_>, system: &Section<'_>, combinations: &[Combination]) {
-    let all = || combinations.iter().map(|one| &one.settings);
-    // That with a command of [system] is noted already.
-    if system.get("command").is_none()
-        && all().any(|it| it.password_cost != LIGHT && !it.hashes_passwords())
-    {
-        let remedy = "leave it out of these runs, or out of [system]";
-        match system.get("password_cost") {
-            Some(cost) => cost.wrong("is for the auction site, the brokerage and the shop", remedy),
-            None => root.wrong(
-                "has password_cost in runs of neither the auction site nor the brokerage nor the shop",
-                remedy,
-            ),
-        }
-    }
-    let mut costs: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for settings in all().filter(|it| it.hashes_passwords()) {
-        if let Some(database) = settings.database.as_ref().filter(|it| *it != POSTGRESQL) {
-            costs.entry(database).or_default().insert(&settings.password_cost);
-        }
-    }
-    if costs.values().any(|costs| costs.len() > 1) {
-        let rule = "has passwords of several costs in one database, where each run replaces those of another cost";
-        let remedy =
-            "give each level of password_cost a database of its own, or leave `database` out";
-        root.wrong(rule, remedy);
-    }
-}
-
 /// The times of a full and of a quick run. `None` after a mistake.
 fn windows(root: &Section<'_>) -> (Option<Windows>, Option<Windows>) {
     let [full, quick] = ["windows", "quick"].map(|table| root.table_or_empty(table));
@@ -445,16 +320,22 @@ fn windows(root: &Section<'_>) -> (Option<Windows>, Option<Windows>) {
     quick.known(&QUICK);
     let (warm_up, measured) = (full.read(&WINDOWS.warm_up), full.read(&WINDOWS.measured));
     let each = full.read(&WINDOWS.warm_up_per_customer);
+    let once = full.given(&WINDOWS.warm_up_once);
     let (repetitions, requests) = (full.read(&WINDOWS.repetitions), full.given(&WINDOWS.requests));
+    let most = full.given(&WINDOWS.requests_at_most);
     let make = |[warm_up, each, measured]: [Option<Duration>; 3],
+                once: Option<Duration>,
                 rounds: Option<i64>,
-                requests: Option<i64>| {
+                [requests, most]: [Option<i64>; 2]| {
+        let count = |requests: Option<i64>| requests.and_then(|it| it.try_into().ok());
         Some(Windows {
             warm_up_s: warm_up?.as_secs_f64(),
             measured_s: measured?.as_secs_f64(),
             repetitions: rounds?.try_into().ok()?,
             warm_up_per_customer_s: each?.as_secs_f64(),
-            requests: requests.and_then(|it| it.try_into().ok()),
+            warm_up_once_s: once.map(|once| once.as_secs_f64()),
+            requests: count(requests),
+            requests_at_most: count(most),
         })
     };
     let short = [
@@ -462,9 +343,11 @@ fn windows(root: &Section<'_>) -> (Option<Windows>, Option<Windows>) {
         quick.given(&QUICK.warm_up_per_customer).or(each),
         quick.given(&QUICK.measured).or(measured),
     ];
-    let few = quick.given(&QUICK.requests).or(requests);
-    let short = make(short, quick.given(&QUICK.repetitions).or(repetitions), few);
-    (make([warm_up, each, measured], repetitions, requests), short)
+    let few =
+        [quick.given(&QUICK.requests).or(requests), quick.given(&QUICK.requests_at_most).or(most)];
+    let short_once = quick.given(&QUICK.warm_up_once).or(once);
+    let short = make(short, short_once, quick.given(&QUICK.repetitions).or(repetitions), few);
+    (make([warm_up, each, measured], once, repetitions, [requests, most]), short)
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 use tidegate_config::{Key, Section, Text, Value, did_you_mean};
 
 use super::factors::Factor;
-use super::keys::{AXES, CLAIM, FIGURE, SEGMENTS, TAKES};
+use super::keys::{AXES, CLAIM, CLAIM_KINDS, FIGURE, SEGMENTS, TAKES};
 use super::selection::Selection;
+use crate::claim::ClaimKind;
 use crate::{metrics, phases};
 
 /// What is taken of the selected runs.
@@ -27,6 +28,9 @@ pub struct ClaimRule {
     pub id: String,
     /// Where it is made.
     pub source: String,
+    /// Whose it is.
+    #[serde(default)]
+    pub kind: ClaimKind,
     /// The claim.
     pub text: String,
     /// What is compared: a metric, or a phase.
@@ -153,6 +157,14 @@ impl ClaimRule {
         table.known(&CLAIM);
         let id = id(table, &CLAIM.id);
         let (source, text) = (table.read(&CLAIM.source), table.read(&CLAIM.text));
+        let kind = match table.given(&CLAIM.kind) {
+            Some(index) => match CLAIM_KINDS[index] {
+                "paper" => ClaimKind::Paper,
+                "own" => ClaimKind::Own,
+                _ => ClaimKind::Check,
+            },
+            None => ClaimKind::of_source(source.unwrap_or_default()),
+        };
         let (metric, peak_of) = (compared(table), another(table, &CLAIM.peak_of));
         let compared_metric = another(table, &CLAIM.compared_metric);
         let each = factor(table, &CLAIM.each, factors);
@@ -208,6 +220,7 @@ impl ClaimRule {
             quick,
             id: id?,
             source: source?.to_owned(),
+            kind,
             text: text?.to_owned(),
             metric: metric?,
             peak_of: peak_of?,

@@ -220,6 +220,18 @@ impl Settings {
         self.site == messages::SITE
     }
 
+    /// Whether the service compiles its code while it runs, so that it is measured once it is warm.
+    pub fn warms_up(&self) -> bool {
+        self.command.is_empty() && ["tomcat", "node"].contains(&self.site.as_str())
+    }
+
+    /// Whether the service can be kept through several runs: it is what it was after a run, and
+    /// none of its servers is in a control group of the run's.
+    pub(super) fn can_be_kept(&self) -> bool {
+        let is_shared = self.app_server_share >= 1.0 && self.database_share >= 1.0;
+        !self.is_of_messages() && self.faults.is_none() && is_shared
+    }
+
     /// Whether the service is one whose cost of a password can be set.
     pub(super) fn hashes_passwords(&self) -> bool {
         self.command.is_empty() && PASSWORD_SITES.contains(&self.site.as_str())
@@ -341,6 +353,12 @@ impl Settings {
         same.offer((None, None, None));
         serde_json::to_string(&same).expect("plain fields are written without errors")
     }
+
+    /// Settings that one started service can serve: those of the same capacity, and for Tomcat and
+    /// Node, which listen with and without TLS, both with a gate and without.
+    pub fn service_key(&self) -> String {
+        Self { gate: self.gate && !self.warms_up(), ..self.clone() }.capacity_key()
+    }
 }
 
 /// The name of a fault file that ships, or the path of a file that is one. `None` after a mistake.
@@ -429,5 +447,15 @@ mod tests {
         assert_eq!(closed, Settings { load: None, customers: Some(7), ..base.clone() });
         assert_eq!(base.capacity_key(), base.with(&policy).with(&rate).capacity_key());
         assert_eq!(base.capacity_key(), closed.capacity_key());
+    }
+
+    #[test]
+    fn one_tomcat_serves_with_a_gate_and_without_but_has_a_capacity_of_each() {
+        let of = |site: &str, gate| Settings { site: site.into(), gate, ..Settings::default() };
+        let (alone, behind) = (of("tomcat", false), of("tomcat", true));
+        assert_eq!(alone.service_key(), behind.service_key());
+        assert_ne!(alone.capacity_key(), behind.capacity_key());
+        assert_ne!(of("auction", false).service_key(), of("auction", true).service_key());
+        assert_ne!(of("node", false).service_key(), alone.service_key());
     }
 }

@@ -363,6 +363,19 @@ fn a_selection_is_of_the_levels_that_it_names() {
     assert_eq!(claim.compared_with.as_ref().unwrap().1, Take::Peak);
 }
 
+#[test]
+fn a_service_that_is_warmed_once_is_so_in_quick_runs_unless_they_say_otherwise() {
+    let once = |text: &str| {
+        let experiment = read(text).unwrap();
+        [false, true].map(|quick| experiment.windows(quick).warm_up_once_s)
+    };
+    let kept = SMALL.replace("[quick]", "warm_up_once = \"3min\"\n[quick]");
+    assert_eq!((once(SMALL), once(&kept)), ([None; 2], [Some(180.0); 2]));
+    let quick = kept.replace("[quick]", "[quick]\nwarm_up_once = \"60s\"");
+    assert_eq!(once(&quick), [Some(180.0), Some(60.0)]);
+    assert_eq!(read(&kept).unwrap().windows.length().as_secs(), 3, "it is not of each run");
+}
+
 /// An experiment of message services.
 const MESSAGES: &str = "\
 name = \"m\"
@@ -411,6 +424,11 @@ fn message_services_are_measured_by_requests_without_a_load() {
     assert_eq!((&figure.shows, &*figure.unit), (&Shows::Course("first_requests".into()), "ms"));
     let more = experiment.clone().with(Some(3), Some(50)).unwrap();
     assert_eq!((more.quick.repetitions, more.windows.requests), (3, Some(50)));
+    let until_warm = MESSAGES.replace("requests = 100", "requests = 100\nrequests_at_most = 900");
+    let until_warm = read(&until_warm).unwrap();
+    assert_eq!(until_warm.quick.requests_at_most, Some(900));
+    let ended = until_warm.with(None, Some(50)).unwrap().windows;
+    assert_eq!((ended.requests, ended.requests_at_most), (Some(50), Some(50)));
     assert!(read(SMALL).unwrap().with(None, Some(50)).unwrap_err().contains("measured by times"));
     assert_eq!(read(SMALL).unwrap().with(Some(3), None).unwrap().windows.repetitions, 3);
 }
@@ -421,6 +439,7 @@ fn what_message_services_cannot_have_is_a_mistake() {
         ("gate = false\n", "", "has a gate or a load before site = \"messages\""),
         ("[windows]", "[workload]\nrate = 2\n[windows]", "set gate = false, and leave out load"),
         ("requests = 100", "", "must count `requests` in [windows]"),
+        ("requests = 100", "requests = 100\nwarm_up_once = \"9s\"", "service cannot be kept"),
         ("site = \"messages\"", "site = \"node\"", "must have a `configuration` in runs of site"),
         ("rust-jose = \"rust-clear\"", "rust-jose = \"rust-cose\"", "is no level of configuration"),
         ("{ rust-jose = \"", "{ rust-xml = \"", "is not a known key"),

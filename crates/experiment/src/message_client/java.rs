@@ -1,11 +1,12 @@
 //! The client on Java.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{ChildStdin, ChildStdout};
 use std::time::Duration;
 
 use serde::Deserialize;
-use tidegate_lab::Launch;
 use tidegate_lab::services::{MessagesKeys, Services, messages_client};
+use tidegate_lab::{Launch, Process};
 use tidegate_load::Stop;
 
 use super::series::{Kind, Sample};
@@ -13,19 +14,18 @@ use crate::{Error, Result};
 
 /// Heap of the client.
 const HEAP: &str = "-Xmx256m";
-/// How long a client may take to end after its last line.
-const END: Duration = Duration::from_secs(20);
 
-/// The client of a service on Tomcat: a process for each series, whose code is not compiled at
-/// first.
+/// The client of a service on Tomcat: one process for all series, so that its code is compiled as
+/// that of the service. It ends when this is dropped.
 pub(crate) struct JavaClient {
-    pub(crate) url: String,
-    /// Its word for the security of messages.
-    pub(crate) security: &'static str,
-    pub(crate) keys: MessagesKeys,
+    url: String,
+    // Its end is that of the process.
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    process: Process,
 }
 
-/// A line of the client: of a request, or its last.
+/// A line of the client: of a request, or the last of a series.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Line {
@@ -34,44 +34,53 @@ enum Line {
 }
 
 impl JavaClient {
-    /// Sends this number of requests from a new process of clients. The second figure is the
-    /// CPU time of its clients' threads in seconds.
+    /// Starts it, with its word for the security of messages.
+    ///
+    /// # Errors
+    /// Java or the client is missing, or it does not start.
+    pub(crate) fn start(url: &str, security: &str, keys: &MessagesKeys) -> Result<Self> {
+        let mut command = messages_client(&Services::find()?, Some(keys), &[HEAP.to_owned()])?;
+        command.args(["--url", url, "--security", security]);
+        let mut process =
+            Launch::new("the messages client", command).piped().log_unnamed()?.start()?;
+        let input = process.take_stdin().expect("standard input is piped");
+        let output = process.take_stdout().expect("standard output is piped");
+        Ok(Self { url: url.to_owned(), input, output: BufReader::new(output), process })
+    }
+
+    /// Sends this number of requests. The second figure is the CPU time of its clients' threads in
+    /// seconds.
     ///
     /// # Errors
     /// The client fails, with its last lines; the run was stopped.
-    pub(crate) fn send(&self, kind: Kind, stop: &Stop) -> Result<(Vec<Sample>, f64)> {
+    pub(crate) fn send(&mut self, kind: Kind, stop: &Stop) -> Result<(Vec<Sample>, f64)> {
         let Kind { requests, clients, reuse, payload, .. } = kind;
-        let mut command =
-            messages_client(&Services::find()?, Some(&self.keys), &[HEAP.to_owned()])?;
-        command
-            .args(["--url", &self.url, "--requests", &requests.to_string()])
-            .args(["--clients", &clients.to_string(), "--payload", &payload.to_string()])
-            .args(["--connection", reuse.name(), "--security", self.security]);
-        let mut process =
-            Launch::new("the messages client", command).piped().log_unnamed()?.start()?;
-        let output = process.take_stdout().expect("standard output is piped");
+        let reuse = reuse.name();
+        let series = format!(
+            "--requests {requests} --clients {clients} --payload {payload} --connection {reuse}\n"
+        );
+        // If it has ended, so has its output.
+        let _ = self.input.write_all(series.as_bytes()).and_then(|()| self.input.flush());
         let mut samples = Vec::with_capacity(requests);
-        let mut cpu_s = None;
-        for line in BufReader::new(output).lines() {
+        let mut text = String::new();
+        while self.output.read_line(&mut text).is_ok_and(|length| length > 0) {
             if stop.is_stopped() {
                 return Err(Error::Process("stopped".into()));
             }
-            let line: Option<Line> = line.ok().and_then(|line| serde_json::from_str(&line).ok());
-            match line {
+            match serde_json::from_str(&text).ok() {
                 Some(Line::Request { us, bytes_out, bytes_in }) if samples.len() < requests => {
                     samples.push(Sample { us, out: bytes_out, into: bytes_in });
                 }
                 Some(Line::End { cpu_us }) if samples.len() == requests => {
-                    cpu_s = Some(Duration::from_micros(cpu_us).as_secs_f64());
+                    return Ok((samples, Duration::from_micros(cpu_us).as_secs_f64()));
                 }
                 _ => return Err(Error::Process("the messages client writes other lines".into())),
             }
+            text.clear();
         }
-        let last = process.last_lines();
-        process.finish(END)?;
-        if let Some(cpu_s) = cpu_s {
-            return Ok((samples, cpu_s));
-        }
+        // Its last line is in the log once it has ended.
+        let _ = self.process.wait();
+        let last = self.process.last_lines();
         Err(Error::Process(format!("the messages client failed at {}: {last}", self.url)))
     }
 }

@@ -61,12 +61,12 @@ impl Report<'_> {
                 }
             }
             @if let Some(requests) = windows.requests {
-                dt { "Runs" } dd { "In " (windows.repetitions) " rounds every combination is measured once, " (words::servers(base)) " started anew, in random order. The long series has " (requests) " requests" }
+                dt { "Runs" } dd { "In " (windows.repetitions) " rounds every combination is measured once, " (words::servers(base)) " started anew, in random order. The first two series have " (requests) " requests" @if let Some(most) = windows.requests_at_most.filter(|most| *most > requests) { ", and up to " (most) " until both sides are warm" } }
                 @for (term, text) in METHOD { dt { (term) } dd { (text) } }
             } @else {
             dt { "Runs" } dd {
                 "In " (windows.repetitions) " rounds every combination is measured once, for "
-                (windows.measured_s) " s after " (words::warm_up(&windows)) " of warm-up, " (words::servers(base)) " started anew. "
+                (windows.measured_s) " s after " (words::warm_up(&windows)) " of warm-up, " (words::starts(base, &windows)) ". "
                 "Combinations of the same capacity follow each other in random order"
                 @if base.load.is_some() && !is_closed(self.experiment) { ", after a baseline without admission control that measures the capacity at that time; loads are multiples of it" }
                 "."

@@ -9,6 +9,7 @@ use tidegate_lab::Pulse;
 use tidegate_lab::services::GcPauses;
 use tidegate_load::{Snapshot, Stop};
 
+use super::kept::{Keeping, Kept};
 use super::traces;
 use crate::driver::{Window, write};
 use crate::experiment::Settings;
@@ -32,10 +33,10 @@ pub struct Bench<'a> {
     pub(super) machine: Machine,
     pub(super) workshop: Workshop,
     pulse: Pulse,
-    /// Whether a system serves several runs.
+    /// Whether a system and its gates serve several runs, whatever their times say.
     keeps: bool,
-    /// The system that serves the next run, and the settings that it was started with.
-    kept: Option<(String, Started)>,
+    /// The systems that serve further runs.
+    kept: Vec<Kept>,
 }
 
 impl<'a> Bench<'a> {
@@ -58,7 +59,7 @@ impl<'a> Bench<'a> {
         })?;
         let workshop = Workshop::open(out, folder)?;
         let pulse = Pulse::start(&resources.server)?;
-        let (out, keeps, kept) = (out.to_owned(), false, None);
+        let (out, keeps, kept) = (out.to_owned(), false, Vec::new());
         Ok(Self { resources, out, stop, provenance, machine, workshop, pulse, keeps, kept })
     }
 
@@ -102,16 +103,16 @@ impl<'a> Bench<'a> {
     pub fn begin(&mut self, all: &[Settings]) -> Result<()> {
         for settings in all {
             let out = self.out.clone();
-            let started = self.start(settings, &Overrides::default(), &out);
+            let system = self.start(settings, Keeping::All, &Overrides::default(), &out);
             self.unless_stopped()?;
-            self.kept = Some((settings.capacity_key(), started?));
+            self.kept.push(system?);
         }
         Ok(())
     }
 
     /// The system that was kept.
     pub fn kept(&self) -> Option<&Started> {
-        self.kept.as_ref().map(|(_, started)| started)
+        self.kept.last().map(|kept| &kept.started)
     }
 
     /// Runs what is planned, and completes its folder. `show` may end it early.
@@ -132,16 +133,25 @@ impl<'a> Bench<'a> {
         let grant = self.resources.grant(settings);
         // A group is removed once it has no processes: after the system.
         let mut groups = Vec::new();
-        let started = self.start(settings, &run.overrides, open.path());
+        let keeping = Keeping::of(self.keeps, &planned.windows);
+        let system = self.start(settings, keeping, &run.overrides, open.path());
         self.unless_stopped()?;
-        let started = started?;
+        let mut system = system?;
+        let started = &system.started;
         self.resources.limit(&grant, &started.processes())?;
         let servers = started.system().application_servers();
         let database = started.database_processes();
         groups.extend(self.resources.limit_servers(settings, servers, &database)?);
         let (workshop, stop) = (&self.workshop, self.stop);
         let window = Window { planned, grant: &grant, folder: open.path(), workshop, stop };
-        let readings = driver.drive(window, &started, show);
+        let mut once_s = None;
+        if let Some(stated_s) = system.warm_up_s(planned) {
+            let warm = driver.warm_up(window, stated_s, started, show);
+            self.unless_stopped()?;
+            warm?;
+            once_s = (keeping == Keeping::Service).then(|| start.elapsed().as_secs_f64());
+        }
+        let readings = driver.drive(window, started, show);
         self.unless_stopped()?;
         let mut readings = readings?;
         // A process that has ended makes this an error with its log.
@@ -152,9 +162,13 @@ impl<'a> Bench<'a> {
             }
         }
         let gc_log = started.system().gc_log();
-        match self.keeps {
-            true => self.kept = Some((settings.capacity_key(), started)),
-            false => drop(started),
+        match keeping {
+            Keeping::Nothing => drop(system),
+            Keeping::All => self.kept.push(system),
+            Keeping::Service => {
+                system.is_warm_for(settings);
+                self.kept.push(system);
+            }
         }
         let measured = readings.monotonic();
         if settings.is_traced() {
@@ -172,6 +186,7 @@ impl<'a> Bench<'a> {
             rate_per_s: driver.rate_per_s(),
             capacity_per_s: readings.figures.get("capacity_per_s").copied(),
             took_s: Some(start.elapsed().as_secs_f64()),
+            once_s,
             pulse_cost_s: self.pulse.cost_s(readings.measured.0, readings.measured.1),
             figures: readings.figures,
             phases: readings.phases,
@@ -183,27 +198,38 @@ impl<'a> Bench<'a> {
         Ok(record)
     }
 
-    /// The system of a run: the one that was kept, if it is the same, or a new one.
+    /// The system of a run: the one that was kept, if it can serve it, or a new one.
     fn start(
         &mut self,
         settings: &Settings,
+        keeping: Keeping,
         overrides: &Overrides,
         folder: &Path,
-    ) -> Result<Started> {
+    ) -> Result<Kept> {
         let cores = self.resources.grant(settings).cores;
         self.workshop.overrides = overrides.clone();
-        // Logs of what serves several runs are not those of one.
-        let (of_system, of_gate) = match self.keeps {
-            true => (&*self.out, self.out.join(format!("gate-{}", settings.policy))),
-            false => (folder, folder.to_owned()),
+        let key = keeping.key(settings);
+        let of_gate = keeping.folder_of_gate(&self.out, folder, &settings.policy);
+        let position = self.kept.iter().position(|kept| kept.key == key);
+        let kept = position.filter(|_| keeping != Keeping::Nothing);
+        let kept = kept.map(|position| self.kept.remove(position));
+        if keeping == Keeping::All {
+            // One at a time: what another one uses would be seen.
+            self.kept.clear();
+        }
+        let mut system = match kept {
+            Some(kept) => kept,
+            None => {
+                let (workshop, stop) = (&self.workshop, self.stop);
+                let folder = keeping.folder_of_service(&self.out, folder)?;
+                Kept::new(key, Started::start(settings, &cores, workshop, &folder, stop)?)
+            }
         };
-        let kept = self.kept.take().filter(|(key, _)| *key == settings.capacity_key());
-        let mut started = match kept {
-            Some((_, started)) => started,
-            None => Started::start(settings, &cores, &self.workshop, of_system, self.stop)?,
-        };
-        started.put_gate_before(settings, &cores, &self.workshop, &of_gate)?;
-        Ok(started)
+        if keeping == Keeping::Service {
+            system.started.end_gates();
+        }
+        system.started.put_gate_before(settings, &cores, &self.workshop, &of_gate)?;
+        Ok(system)
     }
 
     /// # Errors

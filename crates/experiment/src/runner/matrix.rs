@@ -2,7 +2,7 @@
 //! is estimated once by the CPU time of a session, and measured again before each block of runs by
 //! a baseline just below it, since the machine's speed drifts.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use tidegate_load::Scenario;
@@ -53,6 +53,8 @@ pub(super) struct Matrix<'a> {
     pub(super) complete: BTreeMap<String, Record>,
     /// The last known capacity, in sessions per second, by [`Settings::capacity_key`].
     capacities: BTreeMap<String, f64>,
+    /// What services that are kept are warm for, by the same key.
+    pub(super) warm: BTreeSet<String>,
     /// Runs that are missing, and all.
     left: usize,
     all: usize,
@@ -95,6 +97,7 @@ impl<'a> Matrix<'a> {
             stage: Stage::Begin,
             complete,
             capacities: BTreeMap::new(),
+            warm: BTreeSet::new(),
             left: 0,
             all: blocks.iter().map(|block| block.runs.len()).sum(),
             tries: 0,
@@ -206,13 +209,8 @@ impl<'a> Matrix<'a> {
         let warm_up_s = (times * session * settings.time_scale)
             .clamp(least, most)
             .max(self.windows().warm_up_s);
-        Windows {
-            warm_up_s,
-            measured_s: PROBE_S,
-            repetitions: 1,
-            warm_up_per_customer_s: 0.0,
-            requests: None,
-        }
+        let (measured_s, repetitions, warm_up_per_customer_s) = (PROBE_S, 1, 0.0);
+        Windows { warm_up_s, measured_s, repetitions, warm_up_per_customer_s, ..self.windows() }
     }
 
     /// The customers' scenario.
@@ -281,6 +279,7 @@ impl<'a> Schedule<'a> for Matrix<'a> {
     fn take(&mut self, record: &Record) -> Result<Taken> {
         let requests_each = requests_each(self.scenario(&record.planned.settings)?);
         let mut measured = None;
+        self.warm.insert(record.planned.settings.capacity_key());
         match &mut self.stage {
             Stage::Begin => {}
             Stage::Probes(_, probes) => probes.take(record),

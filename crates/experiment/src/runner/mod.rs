@@ -2,6 +2,7 @@
 //! own; and continues where an earlier process stopped.
 
 mod bench;
+mod kept;
 mod matrix;
 mod probes;
 mod time;

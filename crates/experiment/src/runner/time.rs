@@ -13,6 +13,8 @@ use super::matrix::{Matrix, SHARES, Stage};
 
 /// Seconds that a run takes beside its load as long as none is complete: starting, and ending.
 const FIRST_OVERHEAD_S: f64 = 0.5;
+/// Seconds that the start of a service takes that compiles its code while it runs.
+const FIRST_START_S: f64 = 8.0;
 /// Probes that a capacity takes as long as none is known: a light one, and those that approach it.
 const FIRST_PROBES: f64 = 4.0;
 
@@ -32,18 +34,31 @@ impl Rest {
     }
 }
 
-/// Seconds that a window takes beside its load, such as for starting a server: the mean over
-/// complete ones. Where requests are counted that is all of it: the mean over those of the same
-/// settings, or else over all.
-fn overhead_s(complete: &BTreeMap<String, Record>, settings: &Settings) -> f64 {
+/// Seconds that a window takes beside its load, such as for starting a server and for its warm-up:
+/// the mean over complete ones, without what is done once. Where requests are counted that is all
+/// of it: the mean over those of the same settings, or else over all.
+fn overhead_s(complete: &BTreeMap<String, Record>, settings: &Settings, windows: &Windows) -> f64 {
     let beside = |record: &Record| {
         let load_s = record.planned.windows.length().as_secs_f64();
-        Some((record.took_s? - load_s).max(0.0))
+        Some((record.took_s? - record.once_s.unwrap_or_default() - load_s).max(0.0))
     };
     let is_same =
         |it: &&Record| it.planned.windows.requests.is_some() && it.planned.settings == *settings;
     let same = mean(complete.values().filter(is_same).filter_map(beside));
-    same.or_else(|| mean(complete.values().filter_map(beside))).unwrap_or(FIRST_OVERHEAD_S)
+    same.or_else(|| mean(complete.values().filter_map(beside))).unwrap_or_else(|| {
+        let starts_anew = settings.warms_up() && windows.warm_up_once_s.is_none();
+        FIRST_OVERHEAD_S + if starts_anew { FIRST_START_S + windows.warm_up_s } else { 0.0 }
+    })
+}
+
+/// Seconds until a service that is kept is ready and warm for these settings: the mean over those
+/// that were, or else what is stated.
+fn once_s(complete: &BTreeMap<String, Record>, settings: &Settings, stated_s: f64) -> f64 {
+    let key = settings.capacity_key();
+    let is_same = |it: &&Record| it.planned.settings.capacity_key() == key;
+    let same = mean(complete.values().filter(is_same).filter_map(|it| it.once_s));
+    let all = || mean(complete.values().filter_map(|it| it.once_s));
+    same.or_else(all).unwrap_or(FIRST_START_S + stated_s)
 }
 
 /// Probes that a capacity takes: the mean over those that are known.
@@ -62,13 +77,19 @@ impl Matrix<'_> {
         if windows.requests.is_some() && self.complete.is_empty() {
             return None;
         }
-        let overhead_s = |settings: &Settings| overhead_s(&self.complete, settings);
+        let overhead_s = |settings: &Settings| overhead_s(&self.complete, settings, &windows);
         let probes = probes_each(self.complete.values());
         let (mut rest, mut estimated) = (Rest::default(), BTreeSet::new());
+        let mut warm = self.warm.clone();
         for (number, block) in self.blocks[self.at..].iter().enumerate() {
             for index in self.missing(block) {
                 let settings = &self.combinations[index].settings;
                 rest.add(1.0, &self.windows_of(index), overhead_s(settings));
+                if let Some(stated_s) = windows.warm_up_once_s
+                    && warm.insert(settings.capacity_key())
+                {
+                    rest.0 += once_s(&self.complete, settings, stated_s);
+                }
             }
             let Some(settings) = self.first_load(block) else { continue };
             let is_new = estimated.insert(settings.capacity_key());
@@ -95,7 +116,12 @@ impl Matrix<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::{BuiltIn, Experiment};
+    use crate::options::Options;
     use crate::record::tests::record;
+    use crate::resources::Resources;
+    use tidegate_host::Cores;
+    use tidegate_load::Scenario;
 
     /// A record of 3 s of load that took so many seconds.
     fn took(took_s: Option<f64>, kind: Kind, site: &str) -> Record {
@@ -109,7 +135,7 @@ mod tests {
     fn what_a_run_takes_beside_its_load_is_the_mean_of_the_complete_ones() {
         let of = |all: &[Option<f64>]| {
             let all: Vec<Record> = all.iter().map(|it| took(*it, Kind::Run, "tomcat")).collect();
-            overhead_s(&by_id(all), &Settings::default())
+            overhead_s(&by_id(all), &Settings::default(), &Windows::default())
         };
         assert_eq!(of(&[]), 0.5);
         assert_eq!(of(&[None]), 0.5, "a run of before this was kept");
@@ -129,9 +155,76 @@ mod tests {
             record
         };
         let all = by_id(vec![counted("clear", 1.0), counted("xml", 5.0), counted("xml", 6.0)]);
-        let of =
-            |site: &str| overhead_s(&all, &Settings { site: site.into(), ..Settings::default() });
+        let settings = |site: &str| Settings { site: site.into(), ..Settings::default() };
+        let of = |site: &str| overhead_s(&all, &settings(site), &Windows::default());
         assert_eq!([of("clear"), of("xml"), of("jose")], [1.0, 5.5, 4.0], "the mean of all");
+    }
+
+    #[test]
+    fn a_server_that_starts_anew_is_warmed_in_each_run_and_one_that_is_kept_once() {
+        let anew = Windows { warm_up_s: 60.0, ..Windows::default() };
+        let kept = Windows { warm_up_once_s: Some(180.0), ..anew };
+        let of = |site: &str| Settings { site: site.into(), ..Settings::default() };
+        let none = BTreeMap::new();
+        let first = [("tomcat", anew), ("tomcat", kept), ("auction", anew)];
+        let first = first.map(|(site, windows)| overhead_s(&none, &of(site), &windows));
+        assert_eq!(first, [68.5, 0.5, 0.5]);
+        assert_eq!(once_s(&none, &of("tomcat"), 180.0), 188.0);
+        // One of 200 s in all, of which 190 were for the start; 3 s of load.
+        let warmed = Record { once_s: Some(190.0), ..took(Some(200.0), Kind::Capacity, "tomcat") };
+        let all = by_id(vec![warmed, took(Some(5.0), Kind::Run, "tomcat")]);
+        assert_eq!(overhead_s(&all, &of("tomcat"), &kept), 4.5);
+        assert_eq!(once_s(&all, &of("tomcat"), 180.0), 190.0);
+        assert_eq!(once_s(&all, &of("node"), 180.0), 190.0, "as long as another");
+    }
+
+    #[test]
+    fn before_the_first_run_all_starts_and_warm_ups_are_counted() {
+        let of = |once: &str| {
+            let text = format!(
+                "name = \"x\"\nabout = \"x\"\n[system]\nsite = \"tomcat\"\n\
+                 certificate = \"rsa-2048\"\n[windows]\n{once}warm_up = \"8s\"\n\
+                 measured = \"16s\"\nrepetitions = 5\n[[factors]]\nkey = \"gate\"\n\
+                 levels = [false, true]\n[[factors]]\nkey = \"load\"\nlevels = [0.5, 2]\n"
+            );
+            left_s(&text, false)
+        };
+        let Some((kept, anew)) = of("warm_up_once = \"180s\"\n").zip(of("")) else { return };
+        // 20 runs and 10 baselines of 24 s, 8 probes of 10.5 s, and half a second beside each; a
+        // warm-up before the first run of each kind, or one of 8 s and a start in each.
+        let each = 30.0 * 24.5 + 8.0 * 11.0;
+        assert!((kept - (each + 2.0 * 188.0)).abs() < 1e-6, "{kept}");
+        assert!((anew - (each + 38.0 * 16.0)).abs() < 1e-6, "{anew}");
+    }
+
+    #[test]
+    fn studies_of_servers_that_compile_take_less_than_an_hour_and_quick_ones_than_ten_minutes() {
+        for name in ["tomcat", "node"] {
+            let text = BuiltIn::named(name).unwrap().text;
+            let Some((full, quick)) = left_s(text, false).zip(left_s(text, true)) else { return };
+            assert!(full < 3600.0 && quick < 600.0, "{name}: {full} s, quick {quick} s");
+        }
+    }
+
+    /// The time that an experiment takes; none on a machine with one processor.
+    fn left_s(text: &str, quick: bool) -> Option<f64> {
+        let allowed = Cores::of_this_thread().unwrap();
+        let resources = Resources::whole_cores(&allowed.only(0)?, &allowed.only(1)?).unwrap();
+        let experiment = Experiment::from_toml(text, "x.toml").unwrap();
+        let options = Options {
+            out: "".into(),
+            quick,
+            resume: false,
+            seed: 1,
+            server_cores: None,
+            driver_cores: None,
+            without_java: false,
+        };
+        let name = &experiment.base.scenario;
+        let scenarios = BTreeMap::from([(name.clone(), Scenario::built_in(name).unwrap())]);
+        let (all, none) = (experiment.combinations(quick), BTreeMap::new());
+        let matrix = Matrix::new(&experiment, &options, &all, &resources, &scenarios, none);
+        matrix.time_left().map(|left| left.as_secs_f64())
     }
 
     #[test]
@@ -155,7 +248,7 @@ mod tests {
             measured_s: 2.0,
             repetitions: 1,
             warm_up_per_customer_s: 0.1,
-            requests: None,
+            ..Windows::default()
         };
         let closed = Settings { customers: Some(50), ..Settings::default() };
         let mut rest = Rest::default();

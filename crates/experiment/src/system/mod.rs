@@ -184,11 +184,6 @@ pub trait System: std::fmt::Debug + Send + Sync {
         &[]
     }
 
-    /// Whether it compiles its code while it runs, so that it is measured once it is warm.
-    fn warms_up(&self) -> bool {
-        false
-    }
-
     /// The log of its garbage collector, where it has one.
     fn gc_log(&self) -> Option<PathBuf> {
         None
@@ -291,7 +286,8 @@ impl Started {
     }
 
     /// Lets customers come through a gate with the policy of these settings, if they have one. It
-    /// starts unless it runs; its log and its configuration are written to `folder`.
+    /// starts unless it runs; its log and its configuration are written to `folder`. Without one they
+    /// come to the service itself.
     ///
     /// # Errors
     /// It does not start; with the last lines of its log.
@@ -302,7 +298,8 @@ impl Started {
         workshop: &Workshop,
         folder: &Path,
     ) -> Result<()> {
-        self.front = self.gates.iter().position(|(policy, _)| *policy == settings.policy);
+        let running = self.gates.iter().position(|(policy, _)| *policy == settings.policy);
+        self.front = running.filter(|_| settings.gate);
         if settings.gate && self.front.is_none() && self.system.fleet().is_none() {
             let upstream = self.system.url(true)?;
             let gate = Front::start(settings, &upstream, cores, workshop, folder)?;
@@ -310,6 +307,12 @@ impl Started {
             self.front = Some(self.gates.len() - 1);
         }
         Ok(())
+    }
+
+    /// Ends its gates, so that the next run has a new one.
+    pub fn end_gates(&mut self) {
+        self.gates.clear();
+        self.front = None;
     }
 
     fn gate(&self) -> Option<&Front> {

@@ -27,10 +27,6 @@ impl System for Tomcat {
         Self::process(self)
     }
 
-    fn warms_up(&self) -> bool {
-        true
-    }
-
     fn gc_log(&self) -> Option<PathBuf> {
         Some(Self::gc_log(self).to_owned())
     }
@@ -43,10 +39,6 @@ impl System for Node {
 
     fn process(&self) -> &Process {
         Self::process(self)
-    }
-
-    fn warms_up(&self) -> bool {
-        true
     }
 }
 

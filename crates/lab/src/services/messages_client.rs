@@ -53,11 +53,13 @@ impl MessagesKeys {
     }
 }
 
-/// The client, without arguments: `--url URL --requests N --clients C --payload BYTES
-/// --connection keep|resumed|new [--security none|soap|wss] [--ca FILE]`. Paths of the service are
-/// `/small.jsp` for `none`, `/soap` for `soap` and `/secure` for `wss`. The client writes a JSON
-/// object per request on standard output: `{"request": n, "us": microseconds, "bytes_out": n,
-/// "bytes_in": n}`. Options of the Java virtual machine go into `jvm`.
+/// The client, without arguments: `--url URL [--security none|soap|wss] [--ca FILE]`, and a series
+/// `--requests N --clients C --payload BYTES --connection keep|resumed|new`. Without a series, each
+/// line of standard input is one, and the end of it ends the client. Paths of the service are
+/// `/small.jsp` for `none`, `/soap` for `soap` and `/secure` for `wss`. After a series the client
+/// writes a JSON object per request on standard output: `{"request": n, "us": microseconds,
+/// "bytes_out": n, "bytes_in": n}`, and `{"cpu_us": microseconds}` of its threads. Options of the Java
+/// virtual machine go into `jvm`.
 ///
 /// # Errors
 /// [`Error::Operator`](crate::Error::Operator) if there is no Java, or the client was not built.

@@ -8,7 +8,7 @@ use super::beyond::compared;
 use super::kept::{KEPT, kept, undecided_because, verdict};
 use super::staircase::End;
 use super::{NAME, Report};
-use tidegate_experiment::{Claim, Row, Summary, Verdict};
+use tidegate_experiment::{Claim, ClaimKind, Row, Summary, Verdict};
 
 /// The summary of a study.
 pub(super) fn summary(report: &Report) -> Summary {
@@ -92,7 +92,8 @@ fn claims(report: &Report) -> Vec<Claim> {
 /// A claim of this study; `evidence` is an object.
 fn claim(id: &str, text: String, verdict: Verdict, evidence: Value) -> Claim {
     let evidence = serde_json::from_value(evidence).unwrap_or_default();
-    Claim { id: id.to_owned(), source: "this study".to_owned(), text, verdict, evidence }
+    let (id, source, kind) = (id.to_owned(), "this study".to_owned(), ClaimKind::Own);
+    Claim { id, source, kind, text, verdict, evidence }
 }
 
 fn limit_found(analysis: &Analysis) -> Claim {

@@ -321,8 +321,8 @@ fn decided(figures: &[(&str, &str, f64)], id: &str, verdict: Verdict, expected: 
 
 #[test]
 fn the_service_that_answers_more_requests_is_the_one_with_the_shorter_time() {
-    let rates =
-        |jsp, soap| [("jsp-clear", "two_clients_ms", jsp), ("soap-clear", "two_clients_ms", soap)];
+    let warm = "settled_two_clients_ms";
+    let rates = |jsp, soap| [("jsp-clear", warm, jsp), ("soap-clear", warm, soap)];
     decided(&rates(0.1, 0.25), "jsp-answers-more", Verdict::Holds, 2.5);
     decided(&rates(0.25, 0.1), "jsp-answers-more", Verdict::DoesNotHold, 0.4);
     let first = |jsp, soap| {
@@ -345,9 +345,10 @@ fn two_metrics_are_compared_in_the_same_run_and_across_levels() {
 fn an_overhead_is_compared_with_another_one() {
     let of = |wss| {
         [("jsp-clear", 0.2), ("jsp-https", 0.6), ("soap-clear", 1.0), ("soap-wss", wss)]
-            .map(|(configuration, ms)| (configuration, "two_clients_ms", ms))
+            .map(|(configuration, ms)| (configuration, "settled_two_clients_ms", ms))
     };
     decided(&of(15.0), "message-costs-more", Verdict::Holds, 5.0);
+    decided(&of(30.0), "message-costs-more", Verdict::DoesNotHold, 10.0);
     decided(&of(1.5), "message-costs-more", Verdict::DoesNotHold, 0.5);
     decided(&of(15.0), "message-overhead", Verdict::Holds, 15.0);
     decided(&of(15.0), "connection-overhead", Verdict::Holds, 3.0);
@@ -355,6 +356,11 @@ fn an_overhead_is_compared_with_another_one() {
     let without = check(&study, &runs(&messages(&of(15.0)[2..])), false);
     let claim = without.iter().find(|claim| claim.id == "message-costs-more").unwrap();
     assert_eq!(claim.verdict, Verdict::Undecided, "the other overhead was not measured");
+    let early = of(15.0).map(|(configuration, _, ms)| (configuration, "early_ms", ms));
+    decided(&early, "connection-overhead-early", Verdict::Holds, 3.0);
+    let cold = check(&study, &runs(&messages(&early)), false);
+    let claim = cold.iter().find(|claim| claim.id == "connection-overhead").unwrap();
+    assert_eq!(claim.verdict, Verdict::Undecided, "no part was warm: {:?}", claim.evidence);
 }
 
 #[test]

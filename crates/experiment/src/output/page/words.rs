@@ -71,6 +71,16 @@ pub(super) fn servers(base: &Settings) -> &'static str {
     if base.gate { "service and gate" } else { "the service" }
 }
 
+/// What is started when: `service and gate started anew`.
+pub(super) fn starts(base: &Settings, windows: &Windows) -> String {
+    match windows.warm_up_once_s {
+        None => format!("{} started anew", servers(base)),
+        Some(once_s) => format!(
+            "on a service that started once and was warm after {once_s} s at least, with gates started anew"
+        ),
+    }
+}
+
 fn percent(share: f64) -> String {
     format!("{:.0}\u{a0}%", 100.0 * share)
 }
@@ -152,16 +162,19 @@ mod tests {
 
     #[test]
     fn the_warm_up_of_each_customer_is_told_where_there_is_one() {
-        let usual = Windows {
-            warm_up_s: 0.5,
-            measured_s: 1.5,
-            repetitions: 3,
-            warm_up_per_customer_s: 0.0,
-            requests: None,
-        };
+        let usual =
+            Windows { warm_up_s: 0.5, measured_s: 1.5, repetitions: 3, ..Windows::default() };
         assert_eq!(warm_up(&usual), "0.5 s");
         let longer = Windows { warm_up_per_customer_s: 0.03, ..usual };
         assert_eq!(warm_up(&longer), "0.5 s and 30 ms for each customer at a time");
+    }
+
+    #[test]
+    fn a_service_that_is_kept_is_told() {
+        let (base, anew) = (Settings { gate: true, ..Settings::default() }, Windows::default());
+        assert_eq!(starts(&base, &anew), "service and gate started anew");
+        let kept = starts(&base, &Windows { warm_up_once_s: Some(180.0), ..anew });
+        assert!(kept.contains("started once and was warm after 180 s"), "{kept}");
     }
 
     #[test]

@@ -4,26 +4,28 @@ import java.net.URI;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 
 /**
  * The command line.
  *
  * @param url where requests go
- * @param requests how many, over all clients
- * @param clients how many send at the same time
- * @param payload bytes of a request's payload
- * @param connection what requests share
+ * @param series what is sent, or null for a line on standard input for each series
  * @param security of messages
  * @param keys folder of the keys for {@code wss}, or null
  * @param ca PEM file of the certificate that a server of HTTPS must present, or null for any
  */
-record Arguments(URI url, int requests, int clients, int payload, Connections connection,
-        Messages security, String keys, String ca) {
-    static final String USAGE = "--url URL --requests N --clients C --payload BYTES"
-            + " --connection keep|resumed|new [--security none|soap|wss] [--keys FOLDER] [--ca FILE]";
+record Arguments(URI url, Series series, Messages security, String keys, String ca) {
+    private static final String OF_SERIES = "--requests N --clients C --payload BYTES"
+            + " --connection keep|resumed|new";
+    static final String USAGE = "--url URL [" + OF_SERIES
+            + "] [--security none|soap|wss] [--keys FOLDER] [--ca FILE]; without --requests each line"
+            + " of standard input is a series: " + OF_SERIES;
 
-    private static final List<String> KNOWN = List.of("--url", "--requests", "--clients",
-            "--payload", "--connection", "--security", "--keys", "--ca");
+    private static final List<String> KNOWN_OF_SERIES =
+            List.of("--requests", "--clients", "--payload", "--connection");
+    private static final List<String> KNOWN = Stream.concat(KNOWN_OF_SERIES.stream(),
+            Stream.of("--url", "--security", "--keys", "--ca")).toList();
     private static final int LARGEST = 4 * 1024 * 1024;
 
     /** What requests of a client share. */
@@ -46,11 +48,46 @@ record Arguments(URI url, int requests, int clients, int payload, Connections co
         WSS
     }
 
+    /**
+     * Requests that have something in common.
+     *
+     * @param requests how many, over all clients
+     * @param clients how many send at the same time
+     * @param payload bytes of a request's payload
+     * @param connection what requests share
+     */
+    record Series(int requests, int clients, int payload, Connections connection) {
+        /** @throws IllegalArgumentException naming the argument and its rule */
+        static Series parse(String line) {
+            return of(pairs(line.strip().split(" +"), KNOWN_OF_SERIES));
+        }
+
+        private static Series of(Map<String, String> values) {
+            int requests = number(values, "requests", 1, 10_000_000);
+            return new Series(requests, number(values, "clients", 1, Math.min(1000, requests)),
+                    number(values, "payload", 0, LARGEST),
+                    word(Connections.class, "connection", required(values, "connection")));
+        }
+    }
+
     /** @throws IllegalArgumentException naming the argument and its rule */
     static Arguments parse(String[] given, Map<String, String> environment) {
+        Map<String, String> values = pairs(given, KNOWN);
+        Messages security = word(Messages.class, "security", values.getOrDefault("security", "none"));
+        String keys = values.getOrDefault("keys", environment.get("MESSAGES_KEYS"));
+        if (security == Messages.WSS && keys == null) {
+            throw new IllegalArgumentException("--security wss: needs keys; give --keys FOLDER or set"
+                    + " MESSAGES_KEYS to a folder with client.crt, client.key and server.crt");
+        }
+        boolean isOne = KNOWN_OF_SERIES.stream().anyMatch(name -> values.containsKey(name.substring(2)));
+        return new Arguments(url(values), isOne ? Series.of(values) : null, security, keys,
+                values.get("ca"));
+    }
+
+    private static Map<String, String> pairs(String[] given, List<String> known) {
         Map<String, String> values = new HashMap<>();
         for (int index = 0; index < given.length; index += 2) {
-            if (!KNOWN.contains(given[index])) {
+            if (!known.contains(given[index])) {
                 throw new IllegalArgumentException(given[index] + ": no such argument; the usage is " + USAGE);
             }
             if (index + 1 == given.length) {
@@ -58,17 +95,7 @@ record Arguments(URI url, int requests, int clients, int payload, Connections co
             }
             values.put(given[index].substring(2), given[index + 1]);
         }
-        Messages security = word(Messages.class, "security", values.getOrDefault("security", "none"));
-        String keys = values.getOrDefault("keys", environment.get("MESSAGES_KEYS"));
-        if (security == Messages.WSS && keys == null) {
-            throw new IllegalArgumentException("--security wss: needs keys; give --keys FOLDER or set"
-                    + " MESSAGES_KEYS to a folder with client.crt, client.key and server.crt");
-        }
-        int requests = number(values, "requests", 1, 10_000_000);
-        return new Arguments(url(values), requests, number(values, "clients", 1, Math.min(1000, requests)),
-                number(values, "payload", 0, LARGEST),
-                word(Connections.class, "connection", required(values, "connection")), security, keys,
-                values.get("ca"));
+        return values;
     }
 
     private static URI url(Map<String, String> values) {

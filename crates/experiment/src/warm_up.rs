@@ -1,20 +1,20 @@
 //! When a service that compiles its code while it runs is warm: once its response times no longer
-//! fall.
+//! fall. Pure: the seconds are arguments.
 
 use serde::Serialize;
 
 /// Stretches in a row that agree.
 const AGREEING: usize = 3;
-/// Largest ratio of their mean response times.
-const WITHIN: f64 = 1.1;
 /// Longest time until then, in stated warm-ups.
 const MOST: f64 = 3.0;
 
 /// The seconds of a warm-up so far.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct WarmUp {
+pub(crate) struct WarmUp {
     /// Length of a stretch, in seconds.
     stretch_s: usize,
+    /// Largest ratio of the mean response times of stretches that agree.
+    within: f64,
     /// The longest that it takes, in seconds.
     most_s: usize,
     /// For each second the responses, and the sum of their times in milliseconds.
@@ -23,25 +23,37 @@ pub(super) struct WarmUp {
 
 impl WarmUp {
     /// Of a service whose warm-up is stated to take so long: as long as all stretches that agree.
-    pub(super) fn new(stated_s: f64) -> Self {
+    /// Their mean response times differ by this ratio at most.
+    pub(crate) fn new(stated_s: f64, within: f64) -> Self {
         let stretch_s = ((stated_s / AGREEING as f64).round() as usize).max(1);
         let most_s = ((MOST * stated_s).ceil() as usize).max(AGREEING * stretch_s);
-        Self { stretch_s, most_s, seconds: Vec::new() }
+        Self { stretch_s, within, most_s, seconds: Vec::new() }
     }
 
     /// The longest that it takes, in seconds.
-    pub(super) fn most_s(&self) -> f64 {
+    pub(crate) fn most_s(&self) -> f64 {
         self.most_s as f64
     }
 
+    /// The seconds so far.
+    pub(crate) fn elapsed_s(&self) -> usize {
+        self.seconds.len()
+    }
+
     /// Adds a second: its number of responses and their mean time.
-    pub(super) fn push(&mut self, responses: u64, mean_ms: f64) {
+    pub(crate) fn push(&mut self, responses: u64, mean_ms: f64) {
         let responses = responses as f64;
         self.seconds.push((responses, responses * mean_ms));
     }
 
+    /// Responses of the last stretches, of those that have to agree.
+    pub(crate) fn last_responses(&self) -> u64 {
+        let last = self.seconds.iter().rev().take(AGREEING * self.stretch_s);
+        last.map(|second| second.0).sum::<f64>() as u64
+    }
+
     /// Whether the mean response times of the last stretches agree.
-    pub(super) fn is_warm(&self) -> bool {
+    pub(crate) fn is_warm(&self) -> bool {
         let Some(from) = self.seconds.len().checked_sub(AGREEING * self.stretch_s) else {
             return false;
         };
@@ -52,7 +64,7 @@ impl WarmUp {
         let means: Vec<f64> = self.seconds[from..].chunks(self.stretch_s).map(mean).collect();
         let most = means.iter().copied().fold(0.0, f64::max);
         // A stretch without a response has no mean, and agrees with none.
-        means.iter().all(|mean| *mean * WITHIN >= most)
+        means.iter().all(|mean| *mean * self.within >= most)
     }
 }
 
@@ -62,7 +74,7 @@ mod tests {
 
     /// The second after which a warm-up ends, and whether the service is warm then.
     fn ends(stated_s: f64, mean_ms: impl Fn(usize) -> (u64, f64)) -> (usize, bool) {
-        let mut warm_up = WarmUp::new(stated_s);
+        let mut warm_up = WarmUp::new(stated_s, 1.1);
         for second in 1.. {
             let (responses, mean_ms) = mean_ms(second);
             warm_up.push(responses, mean_ms);
