@@ -4,7 +4,9 @@
 pub mod analysis;
 mod claim;
 pub mod compare;
+mod conclusions;
 mod driver;
+mod environment;
 pub mod experiment;
 pub mod faults;
 pub mod folder;
@@ -16,6 +18,7 @@ mod order;
 pub mod output;
 pub mod parquet;
 pub mod phases;
+pub mod publication;
 pub mod record;
 mod resources;
 pub mod runner;
@@ -26,6 +29,7 @@ mod summary;
 mod system;
 pub mod turns;
 mod warm_up;
+mod wording;
 
 pub use claim::{Claim, ClaimKind, Verdict};
 pub use driver::{Customers, Driver, Offered, Readings, Window, relayed, requests_each};

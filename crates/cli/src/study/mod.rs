@@ -1,10 +1,12 @@
-//! `tidegate study`: runs experiments end to end, lists those that ship, compares results.
+//! `tidegate study`: runs experiments end to end, lists those that ship, compares and
+//! publishes results.
 
 pub(crate) mod capacity;
 mod ciphers;
 mod compare;
 mod list;
 mod progress;
+mod publish;
 pub(crate) mod run;
 
 use clap::Subcommand;
@@ -30,6 +32,8 @@ enum Command {
     List(list::Args),
     /// Compare the results of two runs of the same study, combination by combination
     Compare(compare::Args),
+    /// Write the tables, figures and first table of a finished study beside its page
+    Publish(publish::Args),
 }
 
 /// Runs the subcommand, else the experiment.
@@ -38,6 +42,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         Some(Command::Capacity(args)) => capacity::run(*args),
         Some(Command::List(args)) => list::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
+        Some(Command::Publish(args)) => publish::run(&args),
         None => match &args.run.own.target {
             Some(target) => ciphers::run(&args.run, target),
             None => run::run(&args.run),

@@ -57,6 +57,9 @@ fn claim(rule: &ClaimRule, of: Option<(&str, &str)>, runs: &[Run], load: Option<
         ("values".into(), json!(conditions.iter().map(|it| it.rounds).sum::<usize>())),
         ("is_ratio".into(), json!(rule.compared_with.is_some())),
     ]);
+    if !rule.paper.is_empty() {
+        evidence.insert("paper".into(), json!(rule.paper));
+    }
     for (name, limit) in [("at_least", rule.at_least), ("at_most", rule.at_most)] {
         if let Some(limit) = limit {
             evidence.insert(name.into(), json!(limit));
@@ -64,6 +67,7 @@ fn claim(rule: &ClaimRule, of: Option<(&str, &str)>, runs: &[Run], load: Option<
     }
     if let Some((factor, level)) = of {
         evidence.insert(factor.to_owned(), json!(level));
+        evidence.insert("of".into(), json!(level));
     }
     let verdict = match deciding(rule, &conditions) {
         Some(decides) => {

@@ -136,6 +136,9 @@ keys! {
         size: Words(SIZES) = Is("small");
         /// CPU time that every page of the auction site but the front page uses in addition.
         extra_cpu: Time("0ms", "100ms") = Is("0ms");
+        /// How much of a core another program uses beside service and gate, on their processors: a
+        /// neighbour whose demand no reading of the service shows.
+        neighbour: Number(0.0, 1.0) = Is("0");
         /// Whether a gate stands before the service.
         gate: Boolean = Is("true");
         /// The message service of `site = "messages"`, and its security: our own (`rust-…`), or a
@@ -292,6 +295,8 @@ keys! {
     pub(super) static CLAIM: ClaimKeys {
         /// Short name.
         id: Text("letters, digits and hyphens") = Required("collapse");
+        /// The figure of the source, as it stands beside the measured one, such as `14 to 21 %`.
+        paper: Text("") = Unset;
         /// Where the claim is made.
         source: Text("") = Required("our capacity plan");
         /// Whose claim it is: a conclusion of a paper, one of your own, or a check: what follows

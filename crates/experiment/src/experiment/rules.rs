@@ -26,6 +26,9 @@ pub enum Take {
 pub struct ClaimRule {
     /// Short name.
     pub id: String,
+    /// The figure of the source, in words; empty if it has none.
+    #[serde(default)]
+    pub paper: String,
     /// Where it is made.
     pub source: String,
     /// Whose it is.
@@ -216,8 +219,10 @@ impl ClaimRule {
             );
         }
         let quick = table.read(&CLAIM.quick)?;
+        let paper = table.optional(&CLAIM.paper)?.unwrap_or_default().to_owned();
         Some(Self {
             quick,
+            paper,
             id: id?,
             source: source?.to_owned(),
             kind,

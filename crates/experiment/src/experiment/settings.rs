@@ -40,6 +40,9 @@ pub struct Settings {
     pub size: String,
     /// Additional CPU time of a page, in seconds.
     pub extra_cpu: f64,
+    /// Processors that another program uses beside service and gate.
+    #[serde(default)]
+    pub neighbour: f64,
     /// Whether a gate stands before the service.
     pub gate: bool,
     /// The message service and its security.
@@ -291,6 +294,7 @@ impl Settings {
             "static_tier" => self.static_tier = from.read(&s.static_tier)?,
             "size" => self.size = word(SIZES, from.read(&s.size)?),
             "extra_cpu" => self.extra_cpu = from.read(&s.extra_cpu)?.as_secs_f64(),
+            "neighbour" => self.neighbour = from.read(&s.neighbour)?,
             "gate" => self.gate = from.read(&s.gate)?,
             "configuration" => {
                 self.configuration = Some(word(CONFIGURATIONS, from.read(&s.configuration)?));

@@ -9,6 +9,7 @@ use tidegate_report::Palette;
 
 use crate::Result;
 use crate::analysis::{self, claims, figures, tables};
+use crate::environment::{self, ENVIRONMENT};
 use crate::experiment::Experiment;
 use crate::folder::Folder;
 use crate::options::Options;
@@ -29,6 +30,8 @@ pub fn finish(experiment: &Experiment, options: &Options, measured: &Measured) -
     summary.tables = tables::tables(experiment, &measured.records, &runs);
     summary.claims = claims::check(experiment, &runs, options.quick);
     let rows = tables::every_run(experiment, &measured.records);
+    let environment = environment::rows(&summary, &measured.records);
+    summary.tables.insert(ENVIRONMENT.into(), environment);
     folder.write("results.parquet", &parquet::table(&rows)?)?;
     let drawn = figures::figures(experiment, &runs, options.quick, &measured.unit);
     let palette = Palette::of(drawn.iter().flat_map(figures::Drawn::lines));
@@ -83,3 +86,6 @@ fn commits(measured: &Measured) -> Vec<String> {
     commits.dedup();
     commits
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,9 +11,13 @@ use tidegate_report::{Page, Palette};
 use crate::analysis::figures::Drawn;
 use crate::analysis::is_closed;
 use crate::driver::METHOD;
+use crate::environment;
 use crate::experiment::Experiment;
 use crate::options::Options;
 use crate::summary::Summary;
+
+/// Figures that stand before the method.
+const FIRST_FIGURES: usize = 3;
 
 /// What the page shows.
 pub(super) struct Report<'a> {
@@ -34,23 +38,26 @@ impl Report<'_> {
             .style(self.palette.style() + STYLE)
             .kicker(html! { "Study " (self.experiment.name) @if self.summary.quick { " · quick run, its figures are rough" } })
             .headline(&words::headline(self), html! { (words::lead(self)) })
-            .notes(self.notes)
-            .cards("key", words::cards(self))
-            .only_if(!self.summary.claims.is_empty(), |page| {
-                page.heading("Claims").raw(claims::table(self))
+            .notes(self.notes);
+        let page = claims::all(page, self);
+        let page = page
+            .only_if(self.summary.claims.is_empty(), |page| page.cards("key", words::cards(self)));
+        let (first, others) = self.drawn.split_at(self.drawn.len().min(FIRST_FIGURES));
+        let figures = |page: Page, title: &str, drawn: &[Drawn]| {
+            page.only_if(!drawn.is_empty(), |page| {
+                page.heading(title).figures(drawn.iter().map(Drawn::on_page))
             })
-            .only_if(!self.drawn.is_empty(), |page| {
-                let figures = self.drawn.iter().map(|drawn| drawn.on_page());
-                page.heading("Figures").figures(figures)
-                    .soft(html! { "Each point and bar is the mean over the rounds. The figures are in " code { "figures/" } " as SVG and PNG." })
-            });
-        tables::all(page, self).heading("How it was measured").definitions(self.how()).html()
+        };
+        let page = figures(page, "Figures", first).only_if(!first.is_empty(), |page| {
+            page.soft(html! { "Each point and bar is the mean over the rounds. All figures are in " code { "figures/" } " as SVG and PNG." })
+        });
+        let page = page.heading("How it was measured").definitions(self.how());
+        figures(tables::all(page, self), "Further figures", others).html()
     }
 
     fn how(&self) -> Markup {
         let windows = self.experiment.windows(self.options.quick);
         let base = &self.experiment.base;
-        let machine = &self.summary.machine;
         html! {
             dt { "Experiment" } dd { (self.experiment.about) }
             dt { "Factors" } dd {
@@ -87,9 +94,7 @@ impl Report<'_> {
                 @else { (words::servers(base)) ": core " (self.cores.0) " (" (self.unit) "); customers: core " (self.cores.1) }
             }
             dt { "Intervals" } dd { "95 %, by Student's t over the rounds. A claim holds if the whole interval keeps its limits, does not hold if the whole interval is beyond one, and is undecided otherwise, or with fewer than five rounds. A claim about several loads or configurations holds if it holds in each; the figures are those of the one that decides. A ratio compares runs of the same round, so that drift of the machine's speed cancels." }
-            dt { "Machine" } dd { (machine) ", " (machine.system) ", " (machine.cpus) " processors" }
-            dt { "Commit" } dd { (self.summary.provenance.commit) }
-            dt { "Command" } dd { code { (self.summary.provenance.command) } }
+            @for (what, value) in environment::facts(self.summary) { dt.fact { (what) } dd { (value) } }
             dt { "Data" } dd { code { "results.parquet" } " has a row per run, " code { "runs/" } " the requests, seconds and host readings of each, " code { "summary.json" } " the tables and claims of this page" }
         }
     }
@@ -97,11 +102,16 @@ impl Report<'_> {
 
 const STYLE: &str = "\
 .note { border-left: 4px solid var(--amber); padding: 2px 0 2px 14px; max-width: 58em; font-size: 15px; }
-.claims td { vertical-align: top; } .claims td.claim { white-space: normal; min-width: 18em; max-width: 30em; } .claims th, .claims td { padding: 8px 10px; }
-.claims td.text { text-align: left; white-space: nowrap; } .claims .holds { color: var(--good); font-weight: 700; white-space: nowrap; }
-.claims .does-not-hold { color: var(--bad); font-weight: 700; white-space: nowrap; } .claims .undecided { color: var(--soft); font-weight: 600; }
-.claims small { display: block; color: var(--soft); font-size: 13px; } .claims .figure { white-space: nowrap; }
-.claims tr.part td { border-bottom-style: dotted; }
+.claims td { vertical-align: top; } .claims td.claim { white-space: normal; min-width: 16em; max-width: 26em; } .claims th, .claims td { padding: 8px 10px; }
+.claims td.text { text-align: left; } .claims td.why { white-space: normal; min-width: 16em; max-width: 24em; }
+.claims .holds { color: var(--good); font-weight: 700; white-space: nowrap; }
+.claims .does-not-hold { color: var(--bad); font-weight: 700; white-space: nowrap; } .claims .undecided { color: var(--soft); font-weight: 600; white-space: nowrap; }
+.claims small { display: block; color: var(--soft); font-size: 13px; font-weight: 400; }
+.claims tr.part td { border-top: 1px dotted var(--soft); } dt.fact::first-letter { text-transform: uppercase; }
 .levels td.text { text-align: left; } .levels small { display: block; color: var(--soft); font-size: 12px; }
-@media (max-width: 560px) { .claims td.claim { min-width: 13em; } }
+@media (max-width: 700px) {
+.claims thead { display: none; } .claims, .claims tbody, .claims tr, .claims td { display: block; } .claims td, .claims td.claim, .claims td.why { padding: 2px 10px; border: 0; max-width: none; }
+.claims td:empty { display: none; } .claims tr { padding: 8px 0; border-top: 1px solid var(--line); } .claims tr.part, .claims tr.part td { border-top: 0; }
+.claims td:nth-child(2)::before { content: 'paper: '; } .claims td:nth-child(3)::before { content: 'here: '; }
+}
 ";

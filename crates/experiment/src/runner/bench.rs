@@ -4,9 +4,9 @@ use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use tidegate_host::{Machine, Provenance};
-use tidegate_lab::Pulse;
+use tidegate_host::{Cores, Machine, Provenance};
 use tidegate_lab::services::GcPauses;
+use tidegate_lab::{Neighbour, Pulse};
 use tidegate_load::{Snapshot, Stop};
 
 use super::kept::{Keeping, Kept};
@@ -131,6 +131,7 @@ impl<'a> Bench<'a> {
         let open = Open::create(&self.out, &planned.id)?;
         let settings = &planned.settings;
         let grant = self.resources.grant(settings);
+        let _neighbour = neighbour(settings, &grant.cores)?;
         // A group is removed once it has no processes: after the system.
         let mut groups = Vec::new();
         let keeping = Keeping::of(self.keeps, &planned.windows);
@@ -243,6 +244,16 @@ impl<'a> Bench<'a> {
             self.out.display()
         )))
     }
+}
+
+/// The program that uses these processors as well, for the time of a run; none without a demand.
+fn neighbour(settings: &Settings, cores: &Cores) -> Result<Option<Neighbour>> {
+    if settings.neighbour == 0.0 {
+        return Ok(None);
+    }
+    let neighbour = Neighbour::start(cores)?;
+    neighbour.set(settings.neighbour);
+    Ok(Some(neighbour))
 }
 
 /// The pauses of the service's garbage collector in a window of the monotonic clock.
