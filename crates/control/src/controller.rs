@@ -14,6 +14,7 @@ use crate::moment::Moment;
 use crate::number::{rounded, sane};
 use crate::outlook::Outlook;
 use crate::policy::{Decision, PolicyKind};
+use crate::priority::{Outside, Passage, Priorities, Priority};
 use crate::reading::Reading;
 use crate::resource::{ByResource, Resource};
 use crate::status::Status;
@@ -55,6 +56,8 @@ pub struct Controller {
     rates: Rates,
     resources: ByResource<Resource>,
     sustainable: sustainable::Meter,
+    /// None where all routes have the same priority.
+    priorities: Option<Box<Priorities>>,
 }
 
 #[derive(Clone, Debug)]
@@ -68,6 +71,11 @@ enum Policy {
 
 /// A rate below this is shown as 0: one in a quarter of an hour.
 const LEAST_RATE: f64 = 0.001;
+
+/// When another decision is worthwhile while requests of active sessions are refused: a tick.
+const BESIDE_REFUSALS: Duration = Duration::from_millis(100);
+const REFUSES_NORMAL: &str =
+    "the service cannot carry what active sessions request, and they come before new sessions";
 
 impl Policy {
     /// The policy of these settings, before its first decision.
@@ -122,6 +130,7 @@ impl Controller {
             rates: Rates::default(),
             resources: ByResource::default(),
             sustainable: sustainable::Meter::new(settings.tuning.target_utilization),
+            priorities: None,
         }
     }
 
@@ -132,6 +141,19 @@ impl Controller {
             self.settings.policy = policy;
             self.policy = Policy::new(&self.settings, &self.costs);
         }
+    }
+
+    /// Sets the priorities of routes. What was learned of routes is forgotten if they differ.
+    pub fn set_routes(&mut self, priorities: &[Priority]) {
+        if !self.priorities.as_ref().is_some_and(|known| known.are(priorities)) {
+            self.priorities = Priorities::new(priorities).map(Box::new);
+        }
+    }
+
+    /// What passes of requests until the next tick, by the priorities of their routes; `None` where
+    /// all have the same.
+    pub fn passage(&self) -> Option<Passage> {
+        self.priorities.as_ref().map(|priorities| priorities.passage())
     }
 
     /// What it has learned, for a controller that takes its place in another process.
@@ -178,7 +200,9 @@ impl Controller {
         if self.counts.admitted == self.counts.offered {
             self.counts.offered += 1;
         }
+        let gives_way = self.new_sessions_give_way();
         let taken = match &mut self.policy {
+            _ if gives_way => Err(BESIDE_REFUSALS),
             Policy::Off => Ok(()),
             Policy::Static(bucket) => bucket.take(now),
             Policy::Eac(eac) => eac.take(now, &self.costs),
@@ -197,6 +221,12 @@ impl Controller {
                 Decision::NotNow { retry_after: wait.max(Duration::from_millis(1)) }
             }
         }
+    }
+
+    /// Whether new sessions give way to requests of active ones, some of which are refused.
+    fn new_sessions_give_way(&self) -> bool {
+        let refuses = self.priorities.as_ref().is_some_and(|it| it.refuses_normal());
+        refuses && !matches!(self.policy, Policy::Off)
     }
 
     /// CPU time that the handshake of a connection is charged which begins so.
@@ -254,6 +284,10 @@ impl Controller {
         self.model.observe(reading, refused);
         self.sustainable.observe(reading, refused);
         self.costs = self.model.costs();
+        if let Some(priorities) = &mut self.priorities {
+            let outside = Outside { offered_per_s: self.rates.offered, put_off };
+            priorities.observe(now, reading, &self.costs, outside);
+        }
         match &mut self.policy {
             Policy::Off | Policy::Static(_) => {}
             Policy::Eac(eac) => eac.observe(reading),
@@ -301,6 +335,8 @@ impl Controller {
             returning_per_s: self.rates.returning,
             costs: self.costs,
             kinds: self.model.kinds(),
+            routes: self.priorities.as_ref().map(|it| it.budgets()).unwrap_or_default(),
+            why_refused: self.priorities.as_ref().and_then(|it| it.why().map(str::to_owned)),
             resources: self.resources.iter().map(|(_, resource)| *resource).collect(),
             sustainable: self.sustainable(),
             work_elsewhere: self.work_elsewhere(),
@@ -334,6 +370,9 @@ impl Controller {
 
     fn why_not(&self) -> Option<String> {
         let taken = self.counts.put_off > 0;
+        if self.new_sessions_give_way() {
+            return Some(REFUSES_NORMAL.to_owned());
+        }
         match &self.policy {
             Policy::Off => None,
             Policy::Static(bucket) => {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::number::{sane, times};
 use crate::part::Part;
 use crate::prices::KindWork;
+use crate::priority::RouteWork;
 use crate::resource::{ByResource, ResourceName};
 use crate::think_time_census::AGES;
 
@@ -50,8 +51,8 @@ pub struct Reading {
     pub requests_by_age: [u64; AGES],
     /// Sessions admitted since the previous tick.
     pub sessions_started: u64,
-    /// Requests that were answered from files: no upstream had any part in them. They are among
-    /// those of the classes.
+    /// Requests that were answered from files or refused by their priority: no upstream had any
+    /// part in them. They are among those of the classes.
     pub static_requests: u64,
     /// Responses whose first byte came from an upstream.
     pub upstream_responses: u64,
@@ -70,6 +71,9 @@ pub struct Reading {
     /// The part of the service that [`usage`](Self::usage) shows; the whole where the gate is
     /// alone. See [`part_of_fleet`](Self::part_of_fleet).
     pub part: Part,
+    /// The requests of each route, in the order of [`set_routes`](crate::Controller::set_routes);
+    /// empty where there are no routes.
+    pub routes: Vec<RouteWork>,
 }
 
 impl Reading {
@@ -130,9 +134,15 @@ impl Reading {
             requests: times(class.requests, factor),
             ..class
         };
+        let route = |route: &RouteWork| RouteWork {
+            requests: times(route.requests, factor),
+            refused: times(route.refused, factor),
+            responses: times(route.responses, factor),
+        };
         Self {
             new: class(self.new),
             returning: class(self.returning),
+            routes: self.routes.iter().map(route).collect(),
             kinds: self.kinds.iter().map(|kind| kind.counting(factor)).collect(),
             requests_by_age: self
                 .requests_by_age

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::costs::Costs;
 use crate::policy::PolicyName;
 use crate::prices::KindPrice;
+use crate::priority::RouteBudget;
 use crate::resource::Resource;
 use crate::sustainable::Sustainable;
 
@@ -38,6 +39,11 @@ pub struct Status {
     pub costs: Costs,
     /// Kinds of full handshakes that were seen, and what each costs.
     pub kinds: Vec<KindPrice>,
+    /// Routes with their priorities, costs and budgets, in the order of the configuration; empty
+    /// where all have the same priority.
+    pub routes: Vec<RouteBudget>,
+    /// Why requests are refused by their priority, in a clause with numbers; `None` while none are.
+    pub why_refused: Option<String>,
     /// Resources in view, gate first.
     pub resources: Vec<Resource>,
     /// What the service carries as it is used at present.

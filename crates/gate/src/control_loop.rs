@@ -39,6 +39,7 @@ impl ControlLoop {
         let mut usage = meter(&measured, &config);
         let mut before = shared.totals();
         let mut started_before = sessions.started();
+        let mut routes_before = shared.routes.totals();
         let mut then = shared.now();
         let (mut log, mut recorder) = (OperatorLog::default(), Recorder::default());
         let mut interval = tokio::time::interval(TICK);
@@ -69,12 +70,17 @@ impl ControlLoop {
             });
             shared.upstream_note.set(usage.upstream_note().or(elsewhere.as_deref()));
             let started = sessions.started();
+            let routes = shared.routes.work_since(&mut routes_before);
+            let counted = counted(&totals, &before);
+            let refused: u64 = routes.iter().map(|route| route.refused).sum();
             let reading = Reading {
                 elapsed: now.saturating_sub(then),
                 usage: sample,
                 sessions_active: small(sessions.active()),
                 sessions_started: started - started_before,
-                ..counted(&totals, &before)
+                static_requests: counted.static_requests + refused,
+                routes,
+                ..counted
             };
             let reading = match &shared.fleet {
                 Some(fleet) => {
@@ -87,6 +93,7 @@ impl ControlLoop {
             if !reading.elapsed.is_zero() {
                 shared.controller().observe(now, &reading);
             }
+            shared.passage.set(shared.controller().passage().unwrap_or_default());
             tend_room(&shared, &totals, &before);
             log.write(now, &totals, &shared);
             recorder.tick(now, &totals, sessions.active(), &shared);

@@ -37,6 +37,7 @@ mod linger;
 mod listen;
 mod open_files;
 mod page_template;
+mod passage;
 mod path;
 mod places;
 mod redirect;

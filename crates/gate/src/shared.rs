@@ -5,6 +5,7 @@ use crate::admission::turns::Turns;
 use crate::admission::waiting_room::{Order, WaitingRoom};
 use crate::config::{Config, Refusal};
 use crate::fleet::state::FleetState;
+use crate::passage::SharedPassage;
 use crate::reload::ReloadCounts;
 use crate::telemetry::counters::{Count, Counters, Totals};
 use crate::telemetry::history::SharedHistory;
@@ -38,6 +39,8 @@ pub struct Shared {
     pub fleet: Option<Arc<FleetState>>,
     /// What the requests of each route are and cost.
     pub routes: RouteTable,
+    /// What passes of requests, by their priorities.
+    pub passage: SharedPassage,
     /// The access log.
     pub access_log: Arc<AccessLog>,
     /// How often the configuration was reloaded.
@@ -98,16 +101,20 @@ impl Addresses {
 impl Shared {
     /// The state of a gate that starts now, pinned to these processors.
     pub fn new(config: Config, addresses: Addresses, processors: Vec<usize>) -> Self {
+        let routes = RouteTable::new(&config, processors.len());
+        let mut controller = Controller::new(Settings {
+            policy: config.admission.policy_kind(),
+            ..Settings::default()
+        });
+        controller.set_routes(&routes.priorities());
         Self {
-            controller: Mutex::new(Controller::new(Settings {
-                policy: config.admission.policy_kind(),
-                ..Settings::default()
-            })),
+            controller: Mutex::new(controller),
             cores: processors.iter().map(|_| Arc::default()).collect(),
             turns: Arc::new(Turns::new(processors.len())),
             room: WaitingRoom::default(),
             upstreams: Upstreams::new(&config, processors.len()),
-            routes: RouteTable::new(&config, processors.len()),
+            routes,
+            passage: SharedPassage::default(),
             access_log: Arc::new(AccessLog::new(processors.len())),
             processors,
             config: ArcSwap::from_pointee(config),
@@ -136,9 +143,12 @@ impl Shared {
 
     /// Puts a configuration in force.
     pub fn set_config(&self, config: Arc<Config>) {
-        self.controller().set_policy(config.admission.policy_kind());
         self.upstreams.renew(&config);
         self.routes.renew(&config);
+        let mut controller = self.controller();
+        controller.set_policy(config.admission.policy_kind());
+        controller.set_routes(&self.routes.priorities());
+        drop(controller);
         self.config.store(config);
     }
 
@@ -172,6 +182,12 @@ impl Shared {
             handshake_cpu: Duration::from_nanos(sum(|core| &core.starting_ns)),
             requests: small(sum(|core| &core.at_upstream)),
         }
+    }
+
+    /// Requests that are with upstreams.
+    pub fn requests_in_flight(&self) -> u32 {
+        let sum: u64 = self.cores.iter().map(|core| core.at_upstream.get()).sum();
+        u32::try_from(sum).unwrap_or(u32::MAX)
     }
 
     /// Whether new sessions that are not admitted wait in the room.

@@ -116,13 +116,19 @@ pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>)
 
 fn route(route: &Route) -> RouteStatus {
     let host = route.host.as_ref().map(ToString::to_string);
-    let mut status = RouteStatus { host, path: route.path.to_string(), ..RouteStatus::default() };
+    let mut status = RouteStatus {
+        host,
+        path: route.path.to_string(),
+        priority: route.priority.name(),
+        ..RouteStatus::default()
+    };
     match &route.to {
         Destination::Directory(directory) => {
             status.directory = Some(directory.path.display().to_string());
         }
         Destination::Upstream(upstream) => status.upstream = Some(upstream.url.to_string()),
         Destination::Pool(name) => status.pool = Some(name.clone()),
+        Destination::Onward => {}
     }
     status
 }

@@ -26,6 +26,7 @@ shipped! {
     "unseen-crowd",
     "database-bound",
     "two-classes",
+    "priorities",
     "heavy-tail",
     "tls-mix",
     "handshake-kinds",

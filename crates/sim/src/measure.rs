@@ -42,11 +42,13 @@ pub enum Measure {
     FairLengths,
     /// Jain's index between address prefixes.
     FairPrefixes,
+    /// Answered in time, of the requests of customers with a high priority.
+    HighAnswered,
 }
 
 impl Measure {
     /// All of them, in the order of a table.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Goodput,
         Self::P50,
         Self::P95,
@@ -66,6 +68,7 @@ impl Measure {
         Self::Reopen,
         Self::FairLengths,
         Self::FairPrefixes,
+        Self::HighAnswered,
     ];
 
     /// Its name in files and results, with its unit at the end.
@@ -90,6 +93,7 @@ impl Measure {
             Self::Reopen => "reopen_s",
             Self::FairLengths => "fair_lengths",
             Self::FairPrefixes => "fair_prefixes",
+            Self::HighAnswered => "high_answered",
         }
     }
 }

@@ -49,6 +49,7 @@ impl Measure {
                 .reduce(f64::max),
             Self::FairLengths => outcome.fair_lengths(),
             Self::FairPrefixes => outcome.fair_prefixes(),
+            Self::HighAnswered => outcome.high_answered(),
         }
     }
 }

@@ -33,6 +33,9 @@ pub struct Outcome {
     pub resumed_handshakes: u64,
     /// Requests of customers that were answered in time.
     pub answered: u64,
+    /// Requests of customers with a high priority that were answered in time, and those that were
+    /// not: refused, or given up.
+    pub high: (u64, u64),
     /// Response times of customers with an admitted session, in seconds, in ascending order:
     /// from the intended start to the whole response, or until the customer gave up.
     pub waits_s: Vec<f64>,
@@ -160,6 +163,13 @@ impl Outcome {
     /// milliseconds; `None`: none was admitted.
     pub fn admission_wait_ms(&self, q: f64) -> Option<f64> {
         quantile(&self.admission_waits_s, q).map(|seconds| seconds * 1e3)
+    }
+
+    /// Share of the requests of customers with a high priority that were answered in time; `None`:
+    /// there were none.
+    pub fn high_answered(&self) -> Option<f64> {
+        let (answered, lost) = self.high;
+        ratio(answered as f64, (answered + lost) as f64)
     }
 
     /// Work answered in the worst stretch of this length, as a share of the best possible;

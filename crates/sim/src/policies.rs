@@ -1,13 +1,15 @@
 //! The policies that may be compared, by name.
 
 use super::policy::Policy;
-use super::rivals::{Aimd, Breakwater, Dagor, Gradient, Gradient2, Limited, Pace, Pi, Sbac};
+use super::rivals::{
+    Aimd, Breakwater, Dagor, Gradient, Gradient2, Limited, Pace, Pi, Sbac, TopFull,
+};
 use super::scenario::Scenario;
 use super::variants;
 use tidegate_control::{Controller, PolicyKind, Settings};
 
 /// The names that [`named`] knows, in the order of a comparison.
-pub const NAMES: [&str; 17] = [
+pub const NAMES: [&str; 18] = [
     "off",
     "static",
     "eac",
@@ -22,6 +24,7 @@ pub const NAMES: [&str; 17] = [
     "pi",
     "breakwater",
     "dagor",
+    "topfull",
     "plan-only",
     "backlog-only",
     "tide",
@@ -71,8 +74,13 @@ pub fn named(name: &str, scenario: &Scenario) -> Option<Box<dyn Policy>> {
         "pi" => Box::new(Pi::new(scenario.upstream.threads)),
         "breakwater" => Box::new(Breakwater::new()),
         "dagor" => Box::new(Dagor::new(pace)),
+        "topfull" => Box::new(TopFull::new(pace, &scenario.priorities())),
         "backlog-only" => production(PolicyKind::BacklogOnly),
-        "tide" => production(PolicyKind::Tide),
+        "tide" => {
+            let mut controller = controller(PolicyKind::Tide);
+            controller.set_routes(&scenario.priorities());
+            Box::new(controller)
+        }
         _ => return variants::named(name).or_else(|| variants::tuned(name)),
     })
 }
@@ -87,7 +95,11 @@ fn pace(scenario: &Scenario) -> Pace {
 
 /// The production controller under a policy.
 pub(super) fn production(policy: PolicyKind) -> Box<dyn Policy> {
-    Box::new(Controller::new(Settings { policy, ..Settings::default() }))
+    Box::new(controller(policy))
+}
+
+fn controller(policy: PolicyKind) -> Controller {
+    Controller::new(Settings { policy, ..Settings::default() })
 }
 
 #[cfg(test)]

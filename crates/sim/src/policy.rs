@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate_control::{Controller, Decision, Entry, Moment, Reading, Time};
+use tidegate_control::{Controller, Decision, Entry, Moment, Priority, Reading, Time};
 
 /// An admission policy: the production [`Controller`], or a rival written for
 /// comparison.
@@ -45,6 +45,11 @@ pub trait Policy {
         true
     }
 
+    /// The same of a request that takes a route.
+    fn passes(&mut self, now: Time, _route: Route, user: User, moment: Moment) -> bool {
+        self.request(now, user, moment)
+    }
+
     /// A customer with an active session got a response, or left without one. Rivals
     /// that work by response times see each; the gate itself reads sums.
     fn responded(&mut self, _now: Time, _response: &Response) {}
@@ -74,6 +79,15 @@ pub struct Response {
     pub in_flight: u32,
 }
 
+/// The route of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Route {
+    /// Its place among the scenario's classes of customers.
+    pub index: usize,
+    /// How important it is.
+    pub priority: Priority,
+}
+
 /// A number that stays with a customer, evenly distributed over its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct User(pub u8);
@@ -97,6 +111,11 @@ impl Policy for Controller {
 
     fn returning(&mut self, now: Time) {
         Controller::returning(self, now);
+    }
+
+    fn passes(&mut self, _: Time, route: Route, user: User, moment: Moment) -> bool {
+        let Some(passage) = self.passage() else { return true };
+        passage.of(route.priority).admits(f64::from(user.0) / 256.0, moment.requests)
     }
 
     fn observe(&mut self, now: Time, reading: &Reading) {

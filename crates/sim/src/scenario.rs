@@ -6,6 +6,7 @@ use super::distribution::Distribution;
 use super::expectation::Expectation;
 use super::handshake_mix::HandshakeMix;
 use super::length::SessionLength;
+use tidegate_control::Priority;
 
 /// A service, its customers and attackers, how they come, and what changes.
 #[derive(Clone, Debug)]
@@ -173,9 +174,18 @@ pub struct Customers {
     pub weight: f64,
     /// What they do when they are refused or their patience ends.
     pub after_failure: AfterFailure,
+    /// Whether they have been there before: their first connection returns with a ticket.
+    pub known: bool,
+    /// How important their requests are. Those of a class take a route of their own.
+    pub priority: Priority,
 }
 
 impl Scenario {
+    /// The priorities of routes: each class of customers has one.
+    pub fn priorities(&self) -> Vec<Priority> {
+        self.customers.iter().map(|class| class.priority).collect()
+    }
+
     /// The share of a class of those who arrive at a time.
     pub fn share(&self, class: &Customers, at_s: f64) -> f64 {
         let all = self.customers.iter();

@@ -165,6 +165,17 @@ impl LatencyLimit {
         Some(self.capacity? * tuning.capacity_share)
     }
 
+    /// Requests per second of this gate that are planned for, where a queue has shown what the
+    /// upstream carries.
+    pub(crate) fn met_per_s(&self, tuning: &Tuning) -> Option<f64> {
+        self.planned_per_s(tuning).filter(|_| self.met).map(|per_s| per_s * self.part.share)
+    }
+
+    /// The mean response time without a queue, in seconds; 0 while it is not known.
+    pub(crate) fn calm_s(&self) -> f64 {
+        self.calm_response().map_or(0.0, |calm| calm.mean_s)
+    }
+
     /// Whether a queue stands; `None` while too little is known.
     pub(crate) fn queue(&self) -> Option<Queue> {
         let calm_s = self.calm_response()?.mean_s;

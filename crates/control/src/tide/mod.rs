@@ -37,10 +37,10 @@ use crate::reading::Reading;
 use crate::resource::{ByResource, ResourceName};
 use backlog_limit::{Backlog, BacklogLimit, Work};
 use demand_forecast::DemandForecast;
-use latency_limit::LatencyLimit;
 use plan::{Demand, Limit, Plan, Supply, supplies};
 use relay::Relay;
 
+pub(crate) use latency_limit::LatencyLimit;
 pub use tuning::Tuning;
 
 /// The policy's state.

@@ -58,6 +58,7 @@ struct Record {
     received: u64,
     by: Option<Tier>,
     route: Option<Arc<str>>,
+    gave_way: bool,
     upstream_error: Option<UpstreamFault>,
     tunnel_end: Option<TunnelEnd>,
     request_id: u128,
@@ -117,6 +118,7 @@ impl ExchangeLog {
             received: 0,
             by: None,
             route: None,
+            gave_way: false,
             upstream_error: None,
             tunnel_end: None,
             request_id,
@@ -145,6 +147,11 @@ impl ExchangeLog {
     /// The route that the request takes.
     pub fn routed(&self, route: Option<&Arc<str>>) {
         self.note(|record| record.route = route.cloned());
+    }
+
+    /// The request is refused by the priority of its route.
+    pub fn gave_way(&self) {
+        self.note(|record| record.gave_way = true);
     }
 
     /// What is to answer the request; the gate itself does where neither does.
@@ -230,7 +237,7 @@ impl ExchangeLog {
         self.write(
             total,
             phases.get(),
-            record.admission.map(|admission| admission.verdict),
+            (record.admission.map(|admission| admission.verdict), record.gave_way),
             Exchange {
                 request: Some(request),
                 status: record.status,
@@ -252,7 +259,7 @@ impl ExchangeLog {
         self.write(
             Duration::ZERO,
             &[],
-            None,
+            (None, false),
             Exchange {
                 request: None,
                 status,
@@ -273,7 +280,7 @@ impl ExchangeLog {
         &self,
         ago: Duration,
         phases: &[(&'static str, Duration)],
-        decided: Option<Result<(Class, u64), End>>,
+        (decided, gave_way): (Option<Result<(Class, u64), End>>, bool),
         exchange: Exchange<'_>,
     ) {
         let now = SystemTime::now();
@@ -282,6 +289,7 @@ impl ExchangeLog {
             Some(Ok((class, session))) => (class, Some(session), None),
             Some(Err(end)) => (Class::New, None, Some(end.name())),
         };
+        let reason = reason.or(gave_way.then_some("priority"));
         self.sink.write(&Line {
             time: now.checked_sub(ago).unwrap_or(now),
             client: self.client,

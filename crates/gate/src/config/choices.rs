@@ -78,6 +78,16 @@ words! {
         CoDel = "codel",
     }
 
+    /// How important the requests of a route are.
+    pub enum Priority {
+        /// They give way to all others and to new sessions.
+        Low = "low",
+        /// They give way to requests of high priority.
+        Normal = "normal",
+        /// They are never refused in favour of others.
+        High = "high",
+    }
+
     /// How a new session is refused.
     pub enum Refusal {
         /// A waiting room: a page with a place in the line.
@@ -194,4 +204,13 @@ pub enum Processes {
     None,
     /// These process ids.
     List(Vec<u32>),
+}
+impl From<Priority> for tidegate_control::Priority {
+    fn from(priority: Priority) -> Self {
+        match priority {
+            Priority::Low => Self::Low,
+            Priority::Normal => Self::Normal,
+            Priority::High => Self::High,
+        }
+    }
 }

@@ -31,8 +31,8 @@ mod upstream_rules;
 pub use certificates::CertificateFiles;
 pub use checked::Config;
 pub use choices::{
-    AccessFormat, ClientAuth, Cores, Forwarded, Host, LogFormat, MinimumVersion, Policy, Processes,
-    Refusal, SessionCookie, WebSocket,
+    AccessFormat, ClientAuth, Cores, Forwarded, Host, LogFormat, MinimumVersion, Policy, Priority,
+    Processes, Refusal, SessionCookie, WebSocket,
 };
 pub use fields::{
     AccessLog, Admin, Admission, Fleet, Limits, Listen, Log, StaticTier, Tls, Trace, Upstream,

@@ -129,11 +129,12 @@ impl Config {
         pools
     }
 
-    /// The place among [`Config::pools`] of what a route leads to; none of a directory.
+    /// The place among [`Config::pools`] of what a route leads to; none of a directory, and of a
+    /// route that leads nowhere itself.
     pub fn place_of(&self, to: &Destination) -> Option<usize> {
         let pools = self.pools();
         match to {
-            Destination::Directory(_) => None,
+            Destination::Directory(_) | Destination::Onward => None,
             Destination::Pool(name) => {
                 pools.iter().position(|pool| pool.name.as_deref() == Some(name))
             }

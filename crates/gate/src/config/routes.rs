@@ -7,7 +7,7 @@ use super::origin::Urls;
 use super::pools::NamedPool;
 use super::rules::{CookieName, FieldText, GroupPath, MediaTypes, PathBeginning, ProcessList};
 use super::upstream_rules::{HostName, PoolName};
-use super::{RouteRules, WebSocket, route_rules};
+use super::{Priority, RouteRules, WebSocket, route_rules};
 use crate::host::HostPattern;
 use crate::path::PathPrefix;
 use http::HeaderValue;
@@ -36,6 +36,8 @@ pub struct Route {
     pub to: Destination,
     /// What holds for them at an upstream.
     pub rules: RouteRules,
+    /// How important their requests are.
+    pub priority: Priority,
 }
 
 impl Route {
@@ -55,6 +57,8 @@ pub enum Destination {
     Upstream(Box<Upstream>),
     /// To the pool of this name.
     Pool(String),
+    /// Where they would go without it.
+    Onward,
 }
 
 /// A directory of files that the gate serves.
@@ -71,11 +75,12 @@ pub struct Directory {
 keys! {
     /// Where the requests of some hosts and paths go, in a table `[[routes]]` of its own: to a
     /// directory of files, or to another upstream. Each table has one of `directory`, `pool` and
-    /// `url`. Routes with the request's host go before those of any host; of these the longest
+    /// `url`; with a `priority` none is needed, and requests go where they would go without the
+    /// route. Routes with the request's host go before those of any host; of these the longest
     /// `path` that the request's path begins with decides. What a directory does not have goes on
     /// to the next one with a `pool` or `url`, or else to `[upstream]`. [static.md](static.md)
     /// describes what is served from a directory, and how paths are read; [pools.md](pools.md)
-    /// describes pools.
+    /// describes pools, and [priorities.md](priorities.md) priorities.
     pub(super) static ROUTE: RouteKeys {
         /// The host that it is for, without a port: `shop.example.com`, or `*.example.com` for all
         /// names below `example.com`. Without it the route is for any host.
@@ -101,6 +106,11 @@ keys! {
         processes: ProcessList = Unset;
         /// As `upstream.cgroup`, for this upstream.
         cgroup: GroupPath = Unset;
+        /// Which requests are answered with 503 when the service cannot carry all of them: `low`
+        /// ones first, and `normal` ones in favour of `high` ones. `high` is for what must not be
+        /// lost, as a checkout, `low` for what nobody waits for, as a prefetch or a crawler. A
+        /// request has the priority of the route that decides on it.
+        priority: Choice<Priority>(Priority::ALL) = Else("`normal`");
         /// As `upstream.response_timeout`, for these paths: for long polls, reports and exports.
         response_timeout: Time("10ms", "1h") = Else("`upstream.response_timeout`");
         /// As `upstream.response_pause`, for these paths.
@@ -148,7 +158,8 @@ pub fn read(root: &Section<'_>, base: &Upstream, pools: &[NamedPool]) -> Vec<Rou
             table.wrong_key(key, Problem::new(rule, "leave one of them out"));
         }
         let rules = route_rules::read(table);
-        routes.push(Route { index, host, path, to, rules });
+        let priority = table.optional(&ROUTE.priority).flatten().unwrap_or(Priority::Normal);
+        routes.push(Route { index, host, path, to, rules, priority });
     }
     one_upstream_for_each_url(&mut routes, base, &tables);
     routes
@@ -171,6 +182,9 @@ fn read_route(
     let ways = [ROUTE.directory.name, ROUTE.pool.name, ROUTE.url.name];
     let mut ways = ways.into_iter().filter(|key| given(key));
     let Some(way) = ways.next() else {
+        if given(ROUTE.priority.name) {
+            return goes_on(table, host, path);
+        }
         table.wrong(
             "leads nowhere",
             "add directory = \"/var/www/shop\" or url = \"http://127.0.0.1:8081\"",
@@ -235,6 +249,26 @@ fn read_route(
         table.wrong_key(ROUTE.directory.name, Problem::new(rule, remedy));
     }
     Some((host?, path?, to))
+}
+
+/// A route that changes the priority alone.
+fn goes_on(
+    table: &Section<'_>,
+    host: Option<Option<HostPattern>>,
+    path: Option<PathPrefix>,
+) -> Option<(Option<HostPattern>, PathPrefix, Destination)> {
+    let of_destinations = route_rules::names().into_iter().chain([
+        ROUTE.variant_cookie.name,
+        ROUTE.cache_control.name,
+        ROUTE.processes.name,
+        ROUTE.cgroup.name,
+        ROUTE.load_from.name,
+    ]);
+    for key in of_destinations.filter(|key| table.get(key).is_some()) {
+        let problem = Problem::new("has no effect in a route that leads nowhere", "leave it out");
+        table.wrong_key(key, problem);
+    }
+    Some((host?, path?, Destination::Onward))
 }
 
 /// Two routes to one URL lead to one upstream: what the first of them says of its processes

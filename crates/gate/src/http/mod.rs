@@ -13,6 +13,7 @@ pub mod headers;
 pub mod http2;
 mod idle;
 pub mod pages;
+mod priority;
 pub mod proxy;
 pub mod request_body;
 pub mod requests;

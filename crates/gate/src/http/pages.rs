@@ -38,6 +38,8 @@ pub enum ErrorPage {
     Unreachable,
     /// The upstream closed, or broke HTTP.
     BrokenUpstream,
+    /// The service cannot carry all requests, and others come first.
+    GivesWay,
     /// The upstream did not respond in time.
     Late,
     /// The upstream stopped reading the request's body.
@@ -67,7 +69,7 @@ impl ErrorPage {
             Self::Full => StatusCode::SERVICE_UNAVAILABLE,
             Self::Unreachable | Self::BrokenUpstream => StatusCode::BAD_GATEWAY,
             Self::Late | Self::Stalled => StatusCode::GATEWAY_TIMEOUT,
-            Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Busy | Self::GivesWay => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -133,6 +135,11 @@ impl ErrorPage {
                 "Too many customers are being served at the moment. Nothing you sent has reached \
                  the site. Please try again in a few seconds.",
             ),
+            Self::GivesWay => (
+                "The site is busy",
+                "This page cannot be shown at the moment, since the site is very busy. Nothing you \
+                 sent has reached it. Please try again in a few seconds.",
+            ),
             Self::Unreachable => (
                 "The site is down",
                 "The site does not answer at the moment. Nothing you sent has reached it. \
@@ -173,7 +180,9 @@ impl ErrorPage {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         match self {
-            Self::Busy => drop(headers.insert(RETRY_AFTER, HeaderValue::from_static("2"))),
+            Self::Busy | Self::GivesWay => {
+                drop(headers.insert(RETRY_AFTER, HeaderValue::from_static("2")))
+            }
             Self::Unreachable | Self::Full | Self::FullOfTunnels => {
                 drop(headers.insert(RETRY_AFTER, HeaderValue::from_static("5")));
             }
@@ -220,7 +229,7 @@ mod tests {
     fn only_a_request_that_did_not_reach_the_site_is_to_be_retried() {
         let retry = |page: ErrorPage| page.response().headers().contains_key(RETRY_AFTER);
         assert!(retry(ErrorPage::Unreachable) && retry(ErrorPage::Full));
-        assert!(retry(ErrorPage::Busy));
+        assert!(retry(ErrorPage::Busy) && retry(ErrorPage::GivesWay));
         assert!(!retry(ErrorPage::BrokenUpstream) && !retry(ErrorPage::Late));
     }
 

@@ -16,6 +16,7 @@ use crate::http::expectation::{Continue, Expectation};
 use crate::http::forwarding::Customer;
 use crate::http::headers;
 use crate::http::pages::ErrorPage;
+use crate::http::priority;
 use crate::http::request_body::RequestBody;
 use crate::http::response_body::{RequestGuard, ResponseBody};
 use crate::http::service_fields::{self, QueueIs, SessionIs, Told};
@@ -294,6 +295,9 @@ async fn serve_by_route(
     {
         exchange.answered_by_file();
         return Ok(Answered::File(file));
+    }
+    if let Some(priority) = way.priority {
+        priority::judge(proxy, exchange, priority, visit.as_deref())?;
     }
     exchange.passed_to(way.upstream.name());
     let by_http2 = parts.version == Version::HTTP_2;

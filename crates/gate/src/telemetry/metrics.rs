@@ -4,7 +4,7 @@ use crate::telemetry::durations::DURATION_BOUNDS_S;
 use crate::telemetry::route_counts::RouteTotals;
 use crate::telemetry::snapshot::{Handshakes, MemberStatus, Snapshot, Verdicts};
 use std::fmt::Write;
-use tidegate_control::{Range, ResourceName};
+use tidegate_control::{Range, ResourceName, RouteBudget};
 
 impl Snapshot {
     /// The Prometheus text of this snapshot.
@@ -239,6 +239,24 @@ impl Snapshot {
         family("tidegate_route_upstream_seconds_total", help, |it| it.upstream_s.into());
         let help = "CPU time of the gate for requests, by route, in seconds.";
         family("tidegate_route_cpu_seconds_total", help, |it| it.cpu_s.into());
+        let budgets = self.control.as_ref().map_or(&[][..], |control| &control.routes[..]);
+        if budgets.is_empty() {
+            return;
+        }
+        let help = "Requests refused by the priority of their route.";
+        family("tidegate_route_refused_total", help, |it| it.refused.into());
+        let mut gauge = |name, help, of: fn(&RouteBudget) -> Option<f64>| {
+            text.family(name, "gauge", help);
+            for (totals, budget) in self.route_totals.iter().zip(budgets) {
+                if let Some(value) = of(budget) {
+                    text.sample("", &[("route", &totals.route)], value);
+                }
+            }
+        };
+        let help = "Requests per second that pass, by route, while some are refused.";
+        gauge("tidegate_route_budget_per_second", help, |it| it.budget_per_s);
+        let help = "CPU time of the service for a request, by route, as learned, in seconds.";
+        gauge("tidegate_route_request_cost_seconds", help, |it| it.request_cpu_s);
     }
 
     fn write_control(&self, text: &mut Exposition) {

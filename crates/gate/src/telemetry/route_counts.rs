@@ -1,11 +1,12 @@
 //! What the requests of each route are and cost: a set of counters per route and core.
 
-use crate::config::{self, Config};
+use crate::config::Config;
 use crate::telemetry::counters::Count;
 use arc_swap::ArcSwap;
 use serde::Serialize;
 use std::sync::Arc;
 use std::time::Duration;
+use tidegate_control::{Priority, RouteWork};
 
 /// Name of the requests that no route decides on: that of their table.
 const REST: &str = "upstream";
@@ -22,6 +23,10 @@ pub struct RouteCounts {
     upstream_responses: Count,
     /// Nanoseconds from request sent to response head, over those.
     upstream_ns: Count,
+    /// Requests for an upstream, where routes have priorities; those refused included.
+    pub asked: Count,
+    /// Of these, those refused by their priority.
+    pub refused: Count,
     /// Processor nanoseconds of the gate.
     pub cpu_ns: Count,
 }
@@ -51,6 +56,10 @@ pub struct RouteTotals {
     pub duration_s: f64,
     /// Responses of which an upstream sent the head.
     pub upstream_responses: u64,
+    /// Requests for an upstream, where routes have priorities; those refused included.
+    pub asked: u64,
+    /// Of these, those refused by their priority.
+    pub refused: u64,
     /// Seconds from request sent to response head, over those.
     pub upstream_s: f64,
     /// CPU seconds of the gate.
@@ -68,6 +77,7 @@ pub struct RouteTable {
 #[derive(Clone, Debug)]
 struct Known {
     name: Arc<str>,
+    priority: Priority,
     cores: Arc<[Arc<RouteCounts>]>,
 }
 
@@ -82,13 +92,14 @@ impl RouteTable {
     /// Those of another configuration. A route of the same host and path goes on counting.
     pub fn renew(&self, config: &Config) {
         let former = self.known.load();
-        let known = |name: String| {
-            let same = former.iter().find(|known| *known.name == *name).cloned();
+        let known = |(name, priority): (String, Priority)| {
+            let same = former.iter().find(|known| *known.name == *name);
             let cores = || (0..self.cores).map(|_| Arc::default()).collect();
-            same.unwrap_or_else(|| Known { name: name.into(), cores: cores() })
+            let cores = same.map_or_else(cores, |same| same.cores.clone());
+            Known { name: name.into(), priority, cores }
         };
-        let names = config.routes.iter().map(config::Route::name);
-        let rest = (!config.routes.is_empty()).then(|| REST.to_owned());
+        let names = config.routes.iter().map(|route| (route.name(), route.priority.into()));
+        let rest = (!config.routes.is_empty()).then(|| (REST.to_owned(), Priority::Normal));
         self.known.store(Arc::new(names.chain(rest).map(known).collect()));
     }
 
@@ -99,9 +110,33 @@ impl RouteTable {
         found.map(|known| known.cores[core].clone())
     }
 
+    /// The priorities, in the order of the configuration; of the requests of none last.
+    pub fn priorities(&self) -> Vec<Priority> {
+        self.known.load().iter().map(|known| known.priority).collect()
+    }
+
+    /// What the requests were since the totals `before`, which are replaced, in the order of
+    /// [`priorities`](Self::priorities).
+    pub fn work_since(&self, before: &mut Vec<RouteTotals>) -> Vec<RouteWork> {
+        let now = self.totals();
+        let work = |now: &RouteTotals| {
+            let known = before.iter().find(|before| before.route == now.route);
+            // A route that was taken out and came back counts from 0.
+            let since = |of: fn(&RouteTotals) -> u64| of(now).saturating_sub(known.map_or(0, of));
+            RouteWork {
+                requests: since(|it| it.asked),
+                refused: since(|it| it.refused),
+                responses: since(|it| it.upstream_responses),
+            }
+        };
+        let work = now.iter().map(work).collect();
+        *before = now;
+        work
+    }
+
     /// The sums over the cores, in the order of the configuration.
     pub fn totals(&self) -> Vec<RouteTotals> {
-        let total = |Known { name, cores }: &Known| {
+        let total = |Known { name, cores, .. }: &Known| {
             let sum = |of: fn(&RouteCounts) -> &Count| -> u64 {
                 cores.iter().map(|core| of(core).get()).sum()
             };
@@ -111,6 +146,8 @@ impl RouteTable {
                 requests: sum(|core| &core.requests),
                 duration_s: seconds(|core| &core.duration_ns),
                 upstream_responses: sum(|core| &core.upstream_responses),
+                asked: sum(|core| &core.asked),
+                refused: sum(|core| &core.refused),
                 upstream_s: seconds(|core| &core.upstream_ns),
                 cpu_s: seconds(|core| &core.cpu_ns),
             }
@@ -145,6 +182,23 @@ mod tests {
         assert_eq!((&*totals[0].route, totals[0].requests, totals[0].duration_s), ("/b", 2, 2.0));
         assert_eq!((&*totals[1].route, totals[1].upstream_responses), ("upstream", 2));
         assert!(table.of(Some("/a"), 0).is_none(), "nobody asks for it any more");
+    }
+
+    #[test]
+    fn work_is_told_since_the_last_time_and_a_route_that_comes_back_begins_anew() {
+        let table = RouteTable::new(&config(&["/a/"]), 1);
+        let mut before = table.totals();
+        let ask = |table: &RouteTable, times| table.of(Some("/a"), 0).unwrap().asked.add(times);
+        ask(&table, 5);
+        assert_eq!(table.work_since(&mut before)[0].requests, 5);
+        ask(&table, 2);
+        assert_eq!(table.work_since(&mut before)[0].requests, 2);
+        table.renew(&config(&[]));
+        table.renew(&config(&["/a/"]));
+        ask(&table, 3);
+        assert_eq!(table.work_since(&mut before)[0].requests, 0, "not less than none");
+        ask(&table, 1);
+        assert_eq!(table.work_since(&mut before)[0].requests, 1);
     }
 
     #[test]

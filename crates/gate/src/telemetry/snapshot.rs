@@ -80,6 +80,8 @@ pub struct RouteStatus {
     pub upstream: Option<String>,
     /// The name of the pool; null if none is named.
     pub pool: Option<String>,
+    /// How important its requests are: `low`, `normal` or `high`.
+    pub priority: &'static str,
 }
 
 /// A server of an upstream.

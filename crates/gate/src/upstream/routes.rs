@@ -11,9 +11,11 @@ use crate::upstream::connector::Connector;
 use crate::upstream::rules::ExchangeRules;
 use http::header::HOST;
 use http::request::Parts;
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::rc::Rc;
 use std::sync::Arc;
+use tidegate_control::Priority;
 
 /// The routes of one core.
 pub struct Routes {
@@ -25,6 +27,10 @@ pub struct Routes {
     rest: Option<Arc<RouteCounts>>,
     /// What holds for those that no route to an upstream decides on.
     rules: ExchangeRules,
+    /// Whether the routes differ in their priorities.
+    has_priorities: bool,
+    /// Requests without a session so far.
+    turns: Cell<u32>,
     cache: Rc<FileCache>,
     disk: Rc<Disk>,
 }
@@ -35,11 +41,14 @@ struct Route {
     /// Host and path as they are configured.
     name: Arc<str>,
     counts: Option<Arc<RouteCounts>>,
+    priority: Priority,
     to: To,
 }
 
 enum To {
     Tier(StaticTier),
+    /// Where requests would go without the route.
+    Onward,
     /// By its place among the upstreams.
     Upstream(usize, ExchangeRules),
 }
@@ -57,6 +66,8 @@ pub struct Way<'r> {
     pub route: Option<&'r Arc<str>>,
     /// What its requests count to, where routes are configured.
     pub counts: Option<&'r Arc<RouteCounts>>,
+    /// How important it is; none where all requests are alike.
+    pub priority: Option<Priority>,
 }
 
 impl Routes {
@@ -123,6 +134,7 @@ impl Routes {
                 let interval = config.static_tier.check_interval;
                 To::Tier(StaticTier::new(directory, cache.clone(), disk.clone(), interval))
             }
+            Destination::Onward => To::Onward,
             to => {
                 let place = config.place_of(to).unwrap_or_default();
                 let rules = ExchangeRules::of(config, pools[place].upstream, &route.rules);
@@ -132,24 +144,28 @@ impl Routes {
         let route = |route: &config::Route| {
             let (host, path, name) = (route.host.clone(), route.path.clone(), route.name());
             let counts = context.shared.routes.of(Some(&name), context.core);
-            Route { host, path, name: name.into(), counts, to: to(route) }
+            let priority = route.priority.into();
+            Route { host, path, name: name.into(), counts, priority, to: to(route) }
         };
         let mut routes: Vec<_> = config.routes.iter().map(route).collect();
         routes.sort_by(Route::nearer);
         let rest = context.shared.routes.of(None, context.core);
         let rules = ExchangeRules::of(config, &config.upstream, &RouteRules::default());
-        Self { upstreams, routes, rest, rules, cache, disk }
+        let has_priorities = routes.iter().any(|route| route.priority != Priority::Normal);
+        Self { upstreams, routes, rest, rules, has_priorities, turns: Cell::default(), cache, disk }
     }
 
     /// Where a request goes. The nearest route decides; what its directory does not have is for
     /// the nearest one that leads to an upstream, or for that of `[upstream]`.
     pub fn find(&self, request: &Parts) -> Way<'_> {
         let (upstream, rules) = (&self.upstreams[0], &self.rules);
-        let mut way = Way { tier: None, upstream, rules, route: None, counts: None };
+        let mut way =
+            Way { tier: None, upstream, rules, route: None, counts: None, priority: None };
         if self.routes.is_empty() {
             return way;
         }
         way.counts = self.rest.as_ref();
+        way.priority = self.has_priorities.then_some(Priority::Normal);
         let path = for_routes(request.uri.path());
         // Only routes of hosts have these first.
         let host = self.routes[0].host.as_ref().and_then(|_| request.headers.get(HOST));
@@ -161,10 +177,11 @@ impl Routes {
         for route in self.routes.iter().filter(fits) {
             if way.route.is_none() {
                 (way.route, way.counts) = (Some(&route.name), route.counts.as_ref());
+                way.priority = self.has_priorities.then_some(route.priority);
             }
             match &route.to {
                 To::Tier(tier) if way.tier.is_none() => way.tier = Some(tier),
-                To::Tier(_) => {}
+                To::Tier(_) | To::Onward => {}
                 To::Upstream(place, rules) => {
                     (way.upstream, way.rules) = (&self.upstreams[*place], rules);
                     break;
@@ -172,6 +189,17 @@ impl Routes {
             }
         }
         way
+    }
+
+    /// A number in place of a session's, for a request of none: evenly distributed from 0 to below
+    /// 1, so that a share of such requests passes in turn.
+    ///
+    /// Source: Weyl 1916: the multiples of an irrational number are equidistributed modulo 1; the
+    /// golden ratio spreads any number of them most evenly.
+    pub fn turn(&self) -> f64 {
+        let turn = self.turns.get();
+        self.turns.set(turn.wrapping_add(1));
+        (f64::from(turn) * 0.618_033_988_749_894_9).fract()
     }
 
     /// Takes over changes of servers, and frees all pools of stale connections; call it about once

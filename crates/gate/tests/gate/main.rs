@@ -29,6 +29,7 @@ mod plain_http;
 mod pool_mistakes;
 mod pools;
 mod prefixes;
+mod priorities;
 mod proxy;
 mod proxy_protocol;
 mod redirect;

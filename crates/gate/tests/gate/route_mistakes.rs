@@ -64,6 +64,11 @@ fn a_bad_route_is_refused_with_its_line_and_remedy() {
                 .into(),
         ),
         (
+            "path = \"/a\"\npriority = \"high\"\nresponse_timeout = \"1s\"".into(),
+            at("response_timeout = \"1s\": has no effect in a route that leads nowhere; leave it out")
+                .replace(":5:", ":6:"),
+        ),
+        (
             "path = \"/a\"\nurll = \"x\"".into(),
             "gate.toml:3: routes[0]: leads nowhere; add directory = \"/var/www/shop\" or url = \
              \"http://127.0.0.1:8081\"\n\

@@ -11,6 +11,13 @@ use crate::distribution::Distribution;
 use crate::handshake_mix::HandshakeMix;
 use crate::length::SessionLength;
 use crate::scenario::{AfterFailure, Customers, Work};
+use tidegate_control::Priority;
+
+const PRIORITIES: [&str; 3] = ["low", "normal", "high"];
+
+fn priority(index: usize) -> Priority {
+    [Priority::Low, Priority::Normal, Priority::High][index]
+}
 
 keys! {
     /// A class of customers. The shares of all classes add up to 1.
@@ -57,6 +64,11 @@ keys! {
         back_off: Time("1ms", "1h") = Else("not set: they leave");
         /// Attempts in all, including the first; with `back_off`.
         attempts: Whole(2, 1000) = Else("not set: they leave");
+        /// Whether they have been there before: their first connection returns with a ticket, and
+        /// is admitted at once.
+        known: Boolean = Is("false");
+        /// Priority of their requests, which take a route of their own: `low`, `normal` or `high`.
+        priority: Words(&PRIORITIES) = Is("normal");
     }
 
     /// CPU time of handshakes in the gate.
@@ -86,6 +98,8 @@ pub(super) fn customers(section: &Section<'_>, work: &Work) -> Customers {
         later_request: times_like(section, &CLASS.later_request, &work.later_request),
         weight: section.field(&CLASS.weight),
         after_failure: after_failure(section),
+        known: section.field(&CLASS.known),
+        priority: section.given(&CLASS.priority).map_or(Priority::Normal, priority),
     }
 }
 
@@ -183,6 +197,14 @@ mod tests {
         assert_eq!(class("tls = \"clear\"").unwrap().resumes(), 0.0);
         let own = class("tls = { full = \"2ms\", resumed = \"10us\" }").unwrap();
         assert_eq!(own.tls, Some(HandshakeMix::costing(2e-3, 10e-6)));
+    }
+
+    #[test]
+    fn customers_may_be_known_and_have_a_priority() {
+        let usual = class("").unwrap();
+        assert_eq!((usual.known, usual.priority), (false, Priority::Normal));
+        let buyers = class("known = true\npriority = \"high\"").unwrap();
+        assert_eq!((buyers.known, buyers.priority), (true, Priority::High));
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod gradient2;
 mod limit;
 mod pi;
 mod sbac;
+mod topfull;
 
 pub(super) use aimd::Aimd;
 pub(super) use breakwater::Breakwater;
@@ -30,6 +31,7 @@ pub(super) use gradient2::Gradient2;
 pub(super) use limit::Limited;
 pub(super) use pi::Pi;
 pub(super) use sbac::Sbac;
+pub(super) use topfull::TopFull;
 
 use std::time::Duration;
 

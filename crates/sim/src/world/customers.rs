@@ -6,6 +6,7 @@ use crate::handshake_mix::HandshakeMix;
 use crate::policy::User;
 use crate::random::Random;
 use crate::scenario::{AfterFailure, AttackKind, Customers};
+use tidegate_control::Priority;
 
 /// After so long a system asks for a connection again, and after twice as long
 /// each time from then on.
@@ -101,6 +102,9 @@ impl<'a> World<'a> {
         if attempt == 0 {
             self.count_group(session, |group| &mut group.offered);
         }
+        if attacker.is_none() && self.class(session).known {
+            self.is_known(session);
+        }
         if attacker.is_some() {
             self.count(|outcome| &mut outcome.attacks.0);
         } else {
@@ -111,6 +115,15 @@ impl<'a> World<'a> {
         }
         self.dials(session);
         session
+    }
+
+    /// The customer has a ticket of an earlier visit.
+    fn is_known(&mut self, session: u32) {
+        let s = &mut self.sessions[session as usize];
+        (s.returning, s.inside) = (true, true);
+        self.active += 1;
+        self.tenth.admitted += 1;
+        self.count(|outcome| &mut outcome.admitted);
     }
 
     /// Opens a connection, whose hello arrives after one and a half round trips. Its
@@ -257,6 +270,9 @@ impl<'a> World<'a> {
         if self.sessions[session as usize].customer.attacker.is_some() {
             return;
         }
+        if self.class(session).priority == Priority::High {
+            self.count(|outcome| &mut outcome.high.1);
+        }
         if let AfterFailure::Returns { back_off_s, times } = self.class(session).after_failure
             && self.sessions[session as usize].attempt < times
         {
@@ -307,6 +323,9 @@ impl<'a> World<'a> {
             return;
         }
         if self.is_watched() {
+            if self.class(session).priority == Priority::High {
+                self.outcome.high.0 += 1;
+            }
             self.outcome.answered += 1;
             self.sessions[session as usize].worth += worth;
             self.outcome.waits_s.push(took);

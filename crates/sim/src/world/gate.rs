@@ -13,7 +13,7 @@ use crate::scenario::Resource;
 use tidegate_control::times;
 use tidegate_control::{
     ByResource, CensusCounts, Decision, Discipline, Entry, FullHandshake, Moment, Reading,
-    ResourceName, Usage,
+    ResourceName, RouteWork, Usage,
 };
 
 /// The admission queue of one of the gate's cores. Its dispatcher is one of the core's
@@ -408,6 +408,7 @@ impl World<'_> {
             in_flight_handshakes: self.reading.in_flight_handshakes,
             in_flight_handshake_cpu_s: self.reading.in_flight_handshake_cpu_s,
             in_flight_requests: self.reading.in_flight_requests,
+            routes: vec![RouteWork::default(); self.reading.routes.len()],
             ..Reading::default()
         };
         self.thinking.tick();

@@ -22,7 +22,7 @@ use super::outcome::{Cohort, Outcome, Tenth};
 use super::policy::{Policy, User};
 use super::random::Random;
 use super::scenario::{AttackKind, Changed, Resource, Scenario};
-use tidegate_control::{CensusCounts, Reading, ThinkTimeCensus};
+use tidegate_control::{CensusCounts, Reading, RouteWork, ThinkTimeCensus};
 
 /// Runs a scenario at a load, judged by a policy.
 pub fn run(scenario: &Scenario, load: f64, seed: u64, policy: &mut dyn Policy) -> Outcome {
@@ -209,7 +209,10 @@ impl<'a> World<'a> {
             active: 0,
             thinking: ThinkTimeCensus::default(),
             thoughts: CensusCounts::default(),
-            reading: Reading::default(),
+            reading: Reading {
+                routes: vec![RouteWork::default(); scenario.customers.len()],
+                ..Reading::default()
+            },
             readings: ReadingQueue::new([gate, upstream]),
             tenth: Tenth::default(),
             worth: scenario.worth(0.0, 0.0),

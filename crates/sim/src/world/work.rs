@@ -1,7 +1,7 @@
 //! Work: what each stage of a connection and a request needs, and what follows.
 
 use super::{CORES, DATABASE, Event, Session, UPSTREAM, World};
-use crate::policy::Response;
+use crate::policy::{Response, Route};
 use crate::scenario::AttackKind;
 use std::time::Duration;
 use tidegate_control::{ClassWork, FullHandshake, KindWork};
@@ -186,9 +186,14 @@ impl World<'_> {
             }
             Stage::Forward => {
                 let moment = self.moment(Duration::ZERO);
-                if self.policy.request(self.time(), self.user(job.session), moment) {
+                let route = self.route(job.session);
+                self.reading.routes[route.index].requests += 1;
+                if self.policy.passes(self.time(), route, self.user(job.session), moment) {
                     self.hand_over(job.session);
                 } else {
+                    self.reading.routes[route.index].refused += 1;
+                    self.reading.static_requests += 1;
+                    self.counts_request(job.session);
                     let work = self.scenario.gate_request() * 0.4;
                     self.submit_to_core(job.session, Stage::Reject, work);
                 }
@@ -210,6 +215,8 @@ impl World<'_> {
                 self.ends_request(job.session, Some(job.service_s));
                 let waited = self.now - job.forwarded_at;
                 self.reading.upstream_responses += 1;
+                let route = self.route(job.session);
+                self.reading.routes[route.index].responses += 1;
                 self.reading.upstream_time_s += waited;
                 self.reading.upstream_time_ln += (waited * 1e9).max(1.0).ln();
                 if wanted {
@@ -274,6 +281,12 @@ impl World<'_> {
         let class = self.class_work(self.sessions[session as usize].returning);
         class.requests += 1;
         class.request_cpu_s += attributed;
+    }
+
+    /// The route of a session's requests: that of its class.
+    fn route(&self, session: u32) -> Route {
+        let index = usize::from(self.sessions[session as usize].customer.class);
+        Route { index, priority: self.class(session).priority }
     }
 
     /// A full handshake of a kind was finished.

@@ -84,6 +84,7 @@ impl State {
         if let Some(control) = &now.control {
             let why_not = control.why_not.as_ref().filter(|_| waits);
             reasons.extend(why_not.map(|why| format!("why the last one had to wait: {why}")));
+            reasons.extend(control.why_refused.clone());
             reasons.push(control.why.clone());
             reasons.push(control.sustainable.text.clone());
         }
