@@ -17,7 +17,7 @@ mod admission;
 mod ticket_secret;
 
 use admission::tickets::Keyring;
-use admission::waiting_token::WaitingToken;
+use tidegate_control::waiting_room::WaitingToken;
 
 const NOW: u64 = 1_000_000;
 const TOKEN: WaitingToken =

@@ -38,6 +38,7 @@ mod status;
 mod sustainable;
 mod think_time_census;
 mod tide;
+pub mod waiting_room;
 
 pub use average::Average;
 pub use controller::{Controller, Learned, Settings};

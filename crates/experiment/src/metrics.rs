@@ -177,6 +177,37 @@ pub const METRICS: &[Metric] = &[
     ),
     metric("fairness_during", "", "the same during the faults, of the gates that serve throughout"),
     metric("fairness_after", "", "the same after them"),
+    metric(
+        "room_cpu_share",
+        "share",
+        "CPU time of the waiting room, as a share of the servers' cores",
+    ),
+    metric(
+        "completed_of_capacity_net",
+        "share",
+        "sessions completed, as a share of the baseline's capacity without the CPU time of the waiting room",
+    ),
+    metric("room_wait_mean_s", "s", "mean time in the waiting room of customers who were let in"),
+    metric(
+        "room_estimates_kept",
+        "share",
+        "share of the first estimates of customers who were let in that were right within a third, or within the longest time between two pages",
+    ),
+    metric(
+        "room_disorder",
+        "share",
+        "share of the pairs of customers let in of which the later one was let in before the earlier one by more than two of that one's pages",
+    ),
+    metric(
+        "room_admissions_each",
+        "",
+        "admissions from the waiting room that the gate counts, for each customer who was let in",
+    ),
+    metric(
+        "room_pages_inside",
+        "pages",
+        "pages of the waiting room for customers of whom a request was answered before",
+    ),
     metric("machine_speed", "", "speed of the machine, 1 is its median in this study"),
 ];
 

@@ -11,13 +11,9 @@ use crate::telemetry::operator_log::OperatorLog;
 use crate::telemetry::recorder::Recorder;
 use crate::telemetry::usage::UsageMeter;
 use std::sync::Arc;
-use std::time::Duration;
+use tidegate_control::waiting_room::least_refresh;
 use tidegate_control::{ClassWork, FullHandshake, KindWork, Part, Reading};
 use tokio::time::MissedTickBehavior;
-
-/// Longest time between two pages of a customer, whatever they cost: well below the time for which
-/// a place is kept.
-const LONGEST_REFRESH_S: f64 = 120.0;
 
 /// The control loop of a gate.
 pub struct ControlLoop {
@@ -102,16 +98,15 @@ impl ControlLoop {
     }
 }
 
-/// Moves the threshold of the waiting room. Its pages come so often that they take at most half of
-/// its share of the processors, by what they cost since the last tick.
+/// Moves the threshold of the waiting room. Its pages come as often as what they cost since the
+/// last tick allows.
 fn tend_room(shared: &Shared, totals: &Totals, before: &Totals) {
     let (room, (per_s, _)) = (&shared.room, shared.room_cpu());
     let pages = totals.room_visits[RoomVisit::Page] - before.room_visits[RoomVisit::Page];
     let spent_s = seconds(totals.cpu_ns[Bucket::Room] - before.cpu_ns[Bucket::Room]);
     let each_s = if pages > 0 { spent_s / pages as f64 } else { 0.0 };
-    let least_s = room.waiting() as f64 * each_s / (per_s * 0.5);
-    let least = Duration::from_secs_f64(least_s.min(LONGEST_REFRESH_S));
-    room.tick(shared.room_order(), totals.room_asking, least, room.now_ms());
+    let least = least_refresh(room.waiting(), each_s, per_s);
+    room.tick(shared.room_order(), totals.room_asking, least, shared.unix_ms());
 }
 
 /// The part of a reading that follows from two sums of the counters.

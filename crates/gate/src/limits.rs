@@ -12,9 +12,3 @@ pub const UNPROVEN_PER_SECOND: u32 = 50;
 /// Most hellos with a good ticket that a core remembers, to detect copies: about 20 bytes
 /// each.
 pub const HELLOS_REMEMBERED: usize = 65_536;
-
-/// Most customers in the waiting room of a gate: about 200 bytes each.
-pub const WAITING: usize = 200_000;
-/// Most admissions from the room that a gate remembers, so that no place is used twice and
-/// tickets of those who waited are recognized: about 50 bytes each.
-pub const ADMITTED_REMEMBERED: usize = 400_000;

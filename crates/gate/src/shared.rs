@@ -2,11 +2,11 @@
 
 use crate::access_log::AccessLog;
 use crate::admission::turns::Turns;
-use crate::admission::waiting_room::{Order, WaitingRoom};
 use crate::config::{Config, Refusal};
 use crate::fleet::state::FleetState;
 use crate::passage::SharedPassage;
 use crate::reload::ReloadCounts;
+use crate::telemetry::clock;
 use crate::telemetry::counters::{Count, Counters, Totals};
 use crate::telemetry::history::SharedHistory;
 use crate::telemetry::labels::Bucket;
@@ -18,6 +18,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tidegate_control::waiting_room::{Order, WaitingRoom};
 use tidegate_control::{Controller, Settings};
 
 /// State read by more than one thread of a gate.
@@ -55,6 +56,7 @@ pub struct Shared {
     controller: Mutex<Controller>,
     used: Mutex<Used>,
     started: Instant,
+    started_ms: u64,
     draining: AtomicBool,
 }
 
@@ -126,6 +128,7 @@ impl Shared {
             fleet: None,
             reloads: ReloadCounts::default(),
             started: Instant::now(),
+            started_ms: clock::unix_now_ms(),
             draining: AtomicBool::new(false),
         }
     }
@@ -155,6 +158,12 @@ impl Shared {
     /// Time since the start: the clock of controller and sessions.
     pub fn now(&self) -> Duration {
         self.started.elapsed()
+    }
+
+    /// The time by which the waiting room goes, in milliseconds since 1970: the system's clock at
+    /// the start, and since then one that nobody steps.
+    pub fn unix_ms(&self) -> u64 {
+        self.started_ms.saturating_add(self.started.elapsed().as_millis() as u64)
     }
 
     /// The controller. Hold the lock for one call.
@@ -202,7 +211,7 @@ impl Shared {
 
     /// Whether new sessions are admitted at all.
     pub fn doors(&self) -> Doors {
-        let (config, now_ms) = (self.config.load(), self.room.now_ms());
+        let (config, now_ms) = (self.config.load(), self.unix_ms());
         match self.room_order().opens_ms {
             _ if config.admission.maintenance => Doors::Maintenance,
             _ if self.room.is_closed(now_ms) => Doors::Closed,

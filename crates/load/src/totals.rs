@@ -77,6 +77,19 @@ counted! {
         pub waited: u64,
         /// How long these waited together, in milliseconds.
         pub waited_ms: u64,
+        /// Pages of the waiting room for sessions of which a request was answered before.
+        pub waiting_pages_inside: u64,
+        /// Of `waited`, those whose first page with an estimate was right within a third, or
+        /// within their longest time between two pages.
+        pub waited_as_estimated: u64,
+        /// Of `waited`, those who had an estimate.
+        pub waited_with_estimate: u64,
+        /// Pairs of customers who were let in one after the other, each with the last
+        /// thousand before.
+        pub waited_pairs: u64,
+        /// Of these, those of which the one who came later was let in before the other by more
+        /// than twice that one's longest time between two pages.
+        pub waited_pairs_disordered: u64,
         /// Redirects followed (within the same request).
         pub redirects: u64,
         /// Requests repeated because the server had just closed the connection.

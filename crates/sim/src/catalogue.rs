@@ -50,6 +50,7 @@ shipped! {
     "blind",
     "blind-crowd",
     "come-back",
+    "waiting-room",
     "hammering",
     "handshake-flood",
     "forged-tickets",

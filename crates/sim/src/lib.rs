@@ -3,7 +3,8 @@
 //!
 //! Customers arrive, open a connection, make requests, think, reconnect with a resumed
 //! handshake if the connection was closed meanwhile, and leave or return as new if a
-//! response takes longer than their patience. Jobs at gate, upstream and database queue
+//! response takes longer than their patience. Where the gate has a waiting room, those who are not
+//! admitted wait in it. Jobs at gate, upstream and database queue
 //! for processors. The current stage of a job is finished even if its customer has left:
 //! this is why an uncontrolled server collapses.
 //!
@@ -34,6 +35,7 @@ pub mod policies;
 mod policy;
 mod random;
 mod rivals;
+mod room;
 mod scenario;
 mod shipped;
 mod variants;
@@ -51,9 +53,10 @@ pub use measure::Measure;
 pub use outcome::{Cohort, Outcome, Tenth, jain, max_min};
 pub use policy::{Policy, Response, User};
 pub use random::Random;
+pub use room::{RoomOutcome, Stay};
 pub use scenario::{
     AfterFailure, Attack, AttackKind, Change, Changed, Customers, Database, Gate, Pauses, Resource,
-    Scenario, Telemetry, Upstream, Work,
+    Room, Scenario, Telemetry, Upstream, Waits, Work,
 };
 pub use variants::{VARIANTS, Variant};
 pub use world::run;

@@ -44,11 +44,21 @@ pub enum Measure {
     FairPrefixes,
     /// Answered in time, of the requests of customers with a high priority.
     HighAnswered,
+    /// Goodput as a share of the best possible without the CPU time of the waiting room.
+    GoodputNet,
+    /// CPU time of the waiting room, as a share of the gate's cores.
+    RoomCpu,
+    /// Pairs admitted from the room out of order, of all: see
+    /// [`RoomOutcome::disorder`](crate::RoomOutcome::disorder).
+    RoomDisorder,
+    /// Estimates of the room that were kept: see
+    /// [`RoomOutcome::estimates_kept`](crate::RoomOutcome::estimates_kept).
+    EstimatesKept,
 }
 
 impl Measure {
     /// All of them, in the order of a table.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 24] = [
         Self::Goodput,
         Self::P50,
         Self::P95,
@@ -69,6 +79,10 @@ impl Measure {
         Self::FairLengths,
         Self::FairPrefixes,
         Self::HighAnswered,
+        Self::GoodputNet,
+        Self::RoomCpu,
+        Self::RoomDisorder,
+        Self::EstimatesKept,
     ];
 
     /// Its name in files and results, with its unit at the end.
@@ -94,6 +108,10 @@ impl Measure {
             Self::FairLengths => "fair_lengths",
             Self::FairPrefixes => "fair_prefixes",
             Self::HighAnswered => "high_answered",
+            Self::GoodputNet => "goodput_net",
+            Self::RoomCpu => "room_cpu",
+            Self::RoomDisorder => "room_disorder",
+            Self::EstimatesKept => "estimates_kept",
         }
     }
 }

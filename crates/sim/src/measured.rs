@@ -50,8 +50,21 @@ impl Measure {
             Self::FairLengths => outcome.fair_lengths(),
             Self::FairPrefixes => outcome.fair_prefixes(),
             Self::HighAnswered => outcome.high_answered(),
+            Self::GoodputNet => {
+                let goodput = outcome.goodput()?;
+                room_cpu(outcome, scenario).map(|room| goodput / (1.0 - room))
+            }
+            Self::RoomCpu => room_cpu(outcome, scenario),
+            Self::RoomDisorder => outcome.room.disorder(),
+            Self::EstimatesKept => outcome.room.estimates_kept(),
         }
     }
+}
+
+/// The room's share of the gate's cores; `None`: there is no room.
+fn room_cpu(outcome: &Outcome, scenario: &Scenario) -> Option<f64> {
+    scenario.gate.room?;
+    Some(outcome.room.cpu_s / (outcome.seconds * scenario.gate.cores))
 }
 
 /// The steps of the schedule that are of a kind, given the loads before and

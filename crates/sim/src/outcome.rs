@@ -1,5 +1,7 @@
 //! The outcome of a simulated run.
 
+use super::room::RoomOutcome;
+
 /// What happened from the start of the measuring window on.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
@@ -56,6 +58,8 @@ pub struct Outcome {
     pub by_length: [Cohort; 2],
     /// Sessions by the address prefix that they come from, attackers included.
     pub by_prefix: [Cohort; 8],
+    /// The waiting room.
+    pub room: RoomOutcome,
     /// The course of the whole run.
     pub course: Vec<Tenth>,
     /// The policy's reason at the end of the run.

@@ -62,6 +62,17 @@ pub struct Gate {
     /// Connections per second of one session, and at once, beyond which it
     /// counts as new: what a shared ticket is worth.
     pub session_rate: (f64, f64),
+    /// Its waiting room; `None`: who is refused is reset.
+    pub room: Option<Room>,
+}
+
+/// The waiting room.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Room {
+    /// Its share of the gate's cores.
+    pub share: f64,
+    /// CPU time of a page.
+    pub page_s: f64,
 }
 
 /// The service behind the gate.
@@ -178,6 +189,19 @@ pub struct Customers {
     pub known: bool,
     /// How important their requests are. Those of a class take a route of their own.
     pub priority: Priority,
+    /// What they do in the waiting room.
+    pub waits: Waits,
+}
+
+/// How customers behave in the waiting room.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Waits {
+    /// How long they stay, drawn for each.
+    pub patience: Distribution,
+    /// The share of pages after which they do not come back in time.
+    pub late: f64,
+    /// By how much they are late then, on average (exponential).
+    pub late_by_s: f64,
 }
 
 impl Scenario {

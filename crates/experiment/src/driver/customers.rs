@@ -15,6 +15,7 @@ use tidegate_load::{
 use super::faults::Played;
 use super::host::HostReadings;
 use super::relayed::relayed;
+use super::room::RoomReadings;
 use super::{Driver, Readings, Window, failed, write};
 use crate::experiment::Settings;
 use crate::metrics::Figures;
@@ -111,7 +112,8 @@ impl Driver for Customers {
         let relay = relay.transpose()?;
         // That of the operator ends more than this run.
         let stop = plan.stop.clone();
-        let mut measured = Measured::new(window.grant, window.folder, relay)?;
+        let room = settings.room.then(RoomReadings::default);
+        let mut measured = Measured::new(window.grant, window.folder, relay, room)?;
         let mut faults = Played::of(started, window.planned)?;
         let warm_up = plan.warm_up;
         let mut began = None;
@@ -329,6 +331,10 @@ impl Customers {
                 put("available_cpus", (used + idle * cores).min(grant.cpus));
             }
         }
+        if let Some(room) = &measured.room {
+            let of_capacity = figures.get("completed_of_capacity").copied();
+            figures.extend(room.figures(&summary.totals, of_capacity, grant.cpus));
+        }
         figures
     }
 }
@@ -349,16 +355,23 @@ struct Measured {
     passed: Option<((Passed, u64), (Passed, u64))>,
     /// Times and context switches at the first and the last second of the measured window.
     switches: Option<[(f64, u64); 2]>,
+    /// What the gate says of its waiting room, where a run has one.
+    room: Option<RoomReadings>,
     /// The ends of all seconds, with the CPU seconds of service and gate until then.
     seconds: Vec<(f64, f64)>,
 }
 
 impl Measured {
-    fn new(grant: &Grant, folder: &Path, relay: Option<Relay>) -> Result<Self> {
+    fn new(
+        grant: &Grant,
+        folder: &Path,
+        relay: Option<Relay>,
+        room: Option<RoomReadings>,
+    ) -> Result<Self> {
         let host = HostReadings::create(&folder.join("host.csv"), &grant.cores)?;
         let core_use = CoreUse::of(Files::new("/"), &grant.cores);
         let (cpu, passed, switches, seconds) = (None, None, None, Vec::new());
-        Ok(Self { host, core_use, cpu, relay, passed, switches, seconds })
+        Ok(Self { host, core_use, cpu, relay, passed, switches, room, seconds })
     }
 
     fn observe(&mut self, snapshot: &Snapshot, started: &Started) {
@@ -378,6 +391,9 @@ impl Measured {
                 let now = scheduling::switches_of(&Files::new("/"), &started.processes());
                 let now = (snapshot.elapsed_s, now);
                 self.switches = Some([self.switches.map_or(now, |it| it[0]), now]);
+                if let Some(room) = &mut self.room {
+                    room.look(snapshot, started);
+                }
             }
             self.host.add(snapshot.elapsed_s, second.measured, cpu, started.memory());
         }

@@ -5,6 +5,7 @@ mod faults;
 mod host;
 mod messages;
 mod relayed;
+mod room;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

@@ -23,6 +23,7 @@ pub const BUILT_IN: &[BuiltIn] = &[
     BuiltIn { name: "shop", text: include_str!("../../experiments/shop.toml") },
     BuiltIn { name: "node", text: include_str!("../../experiments/node.toml") },
     BuiltIn { name: "fleet", text: include_str!("../../experiments/fleet.toml") },
+    BuiltIn { name: "room", text: include_str!("../../experiments/room.toml") },
     BuiltIn { name: "messages", text: include_str!("../../experiments/messages.toml") },
 ];
 
@@ -78,6 +79,16 @@ mod tests {
         assert_eq!(counts, [313, 17]);
         let [full, quick] = [false, true].map(|quick| length_s(&security, quick));
         assert!(full < 5400.0 && quick < 600.0, "{full} s, quick {quick} s");
+    }
+
+    #[test]
+    fn a_quick_run_of_the_waiting_room_takes_less_than_five_minutes() {
+        let room = BuiltIn::named("room").unwrap().experiment();
+        let windows = room.windows(true);
+        // A capacity, a baseline and the start and end of each run, of a few seconds.
+        let baselines = f64::from(windows.repetitions) * (windows.measured_s + windows.warm_up_s);
+        let s = length_s(&room, true) + baselines + 20.0;
+        assert!(s < 300.0, "{s} s");
     }
 
     #[test]

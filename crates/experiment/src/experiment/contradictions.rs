@@ -122,6 +122,11 @@ pub(super) fn services(root: &Section<'_>, experiment: &Experiment, all: &[Combi
             "set site = \"shop\" and gate = true, or leave static_tier out",
         ),
         (
+            any(|it| it.room && !it.has_own_gate()),
+            "has a room in runs without a gate of this program",
+            "set gate = true and a policy of the gate, or leave room out",
+        ),
+        (
             any(|it| it.faults.is_some() && !it.can_be_a_fleet()),
             "has faults in runs of another site than the auction, without a gate of this program, or with a database, a relay or a trace",
             "leave these out, or leave out faults",

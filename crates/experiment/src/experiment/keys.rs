@@ -148,6 +148,9 @@ keys! {
         /// its place: `peer:nginx`, `peer:haproxy`, `peer:envoy`, and `peer:envoy-protected` with
         /// admission control and adaptive concurrency (`scripts/bootstrap bench` installs them).
         policy: Text("a policy of the gate") = Is("tide");
+        /// Whether customers who are not admitted wait in the gate's [waiting
+        /// room](../waiting-room.md), where they are reset otherwise.
+        room: Boolean = Is("false");
         /// What secures the connections of the brokerage: its `--security`.
         security: Words(SECURITY) = Is("none");
         /// The brokerage's link from web to application tier in place of that of `security`: its

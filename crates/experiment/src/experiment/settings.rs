@@ -50,6 +50,9 @@ pub struct Settings {
     pub configuration: Option<String>,
     /// Its admission policy.
     pub policy: String,
+    /// Whether customers who are not admitted wait in the gate's waiting room.
+    #[serde(default)]
+    pub room: bool,
     /// What secures the connections of the brokerage.
     #[serde(default = "absent::security")]
     pub security: String,
@@ -207,10 +210,15 @@ impl Settings {
         self.trace && self.gate
     }
 
+    /// Whether a gate of this program stands before the service.
+    pub(super) fn has_own_gate(&self) -> bool {
+        self.gate && !self.policy.starts_with("peer:")
+    }
+
     /// Whether several gates on hosts of their own can be measured with it.
     pub(super) fn can_be_a_fleet(&self) -> bool {
         let plain = self.site == "auction" && self.command.is_empty() && self.database.is_none();
-        plain && self.gate && !self.policy.starts_with("peer:") && !self.relay && !self.trace
+        plain && self.has_own_gate() && !self.relay && !self.trace
     }
 
     /// Whether it says how many customers come.
@@ -300,6 +308,7 @@ impl Settings {
                 self.configuration = Some(word(CONFIGURATIONS, from.read(&s.configuration)?));
             }
             "policy" => self.policy = from.read(&s.policy)?.to_owned(),
+            "room" => self.room = from.read(&s.room)?,
             "certificate" => {
                 self.certificate = word(CERTIFICATES, from.read(&s.certificate)?);
             }

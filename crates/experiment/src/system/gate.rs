@@ -159,7 +159,7 @@ fn configuration(settings: &Settings, place: &Place, workshop: &Workshop) -> Res
     Ok(format!(
         "[listen]\naddress = {listen:?}\n\n[tls]\ncertificate = {chain}\nkey = {key}\n\n\
          [upstream]\n{upstream}\n\
-         [admission]\npolicy = {policy:?}\nhold_time = {hold}\n\
+         [admission]\npolicy = {policy:?}\nrefuse = {refuse:?}\nhold_time = {hold}\n\
          interval = {interval}\nsession_linger = {linger}\n\n\
          [limits]\nidle_deadline = {idle}\n\n[admin]\naddress = {admin:?}\n{routes}{more}",
         listen = place.listen,
@@ -167,6 +167,7 @@ fn configuration(settings: &Settings, place: &Place, workshop: &Workshop) -> Res
         upstream = place.upstream,
         more = place.more,
         policy = settings.policy,
+        refuse = if settings.room { "page" } else { "reset" },
         hold = ms(times.hold_s, (0.0, 30e3)),
         interval = ms(times.interval_s, (10.0, 60e3)),
         linger = ms(times.linger_s, (100.0, 3600e3)),
@@ -191,6 +192,7 @@ mod tests {
         let mut workshop = Workshop::open(folder.path(), folder.path()).unwrap();
         let settings = Settings {
             policy: "a \"b\"".into(),
+            room: false,
             certificate: "rsa-2048".into(),
             time_scale: 0.025,
             ..Settings::default()
@@ -198,7 +200,8 @@ mod tests {
         let text =
             configuration(&settings, &Place::before("https://127.0.0.1:1"), &workshop).unwrap();
         let times = ["hold_time = \"75ms\"", "session_linger = \"1500ms\"", "\"250ms\""];
-        let others = ["policy = \"a \\\"b\\\"\"", "rsa-2048.crt", "insecure = true"];
+        let others =
+            ["policy = \"a \\\"b\\\"\"", "rsa-2048.crt", "insecure = true", "refuse = \"reset\""];
         for expected in times.into_iter().chain(others) {
             assert!(text.contains(expected), "{expected} is missing in\n{text}");
         }

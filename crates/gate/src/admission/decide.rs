@@ -8,7 +8,6 @@ use crate::admission::negotiation::{Agreement, Offer};
 use crate::admission::replays::SeenHellos;
 use crate::admission::sessions::{SessionConnection, SessionLimit, Sessions, Unproven};
 use crate::admission::tickets::{Holder, Keyring, SessionId, Terms, new_session_id};
-use crate::admission::waiting_room::Asks;
 use crate::context::CoreContext;
 use crate::places::{PlaceKind, Prefix};
 use crate::shared::{InFlight, Shared};
@@ -19,6 +18,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
+use tidegate_control::waiting_room::Asks;
 use tidegate_control::{Decision, Entry, FullHandshake, Moment};
 use tidegate_hello::{ClientHello, UnusableName};
 

@@ -18,6 +18,5 @@ pub mod starting;
 pub mod ticketer;
 pub mod tickets;
 pub mod turns;
-pub mod waiting_room;
 pub mod waiting_token;
 pub mod wake;

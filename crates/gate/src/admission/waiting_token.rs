@@ -7,8 +7,8 @@
 //! all the same, since the room lets each identifier in once.
 
 use crate::admission::sealed_value::text_len;
-use crate::admission::tickets::{Keyring, TicketError, new_session_id};
-use aws_lc_rs::error::Unspecified;
+use crate::admission::tickets::{Keyring, TicketError};
+use tidegate_control::waiting_room::WaitingToken;
 
 /// The label of the keys' derivation (RFC 5869, `info`).
 pub(super) const LABEL: &[u8] = b"tidegate waiting token 1";
@@ -19,54 +19,30 @@ const CLAIMS_LEN: usize = 1 + 16 + 8 + 8;
 /// Length of a token, in characters.
 pub const TOKEN_LEN: usize = text_len(CLAIMS_LEN);
 
-/// Identifies a place in the room: random, unguessable, never sent outside a token.
-pub type WaitingId = [u8; 16];
-
-/// What a token says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WaitingToken {
-    /// The place.
-    pub id: WaitingId,
-    /// When the customer came, in milliseconds since 1970.
-    pub arrived_ms: u64,
-    /// When they were last seen, in milliseconds since 1970.
-    pub seen_ms: u64,
+fn encode(token: &WaitingToken) -> [u8; CLAIMS_LEN] {
+    let mut out = [ENCODING; CLAIMS_LEN];
+    out[1..17].copy_from_slice(&token.id);
+    out[17..25].copy_from_slice(&token.arrived_ms.to_be_bytes());
+    out[25..].copy_from_slice(&token.seen_ms.to_be_bytes());
+    out
 }
 
-impl WaitingToken {
-    /// A new place for somebody who comes now.
-    ///
-    /// # Errors
-    /// The system's random generator failed.
-    pub fn new(now_ms: u64) -> Result<Self, Unspecified> {
-        Ok(Self { id: new_session_id()?, arrived_ms: now_ms, seen_ms: now_ms })
-    }
-
-    fn encode(&self) -> [u8; CLAIMS_LEN] {
-        let mut out = [ENCODING; CLAIMS_LEN];
-        out[1..17].copy_from_slice(&self.id);
-        out[17..25].copy_from_slice(&self.arrived_ms.to_be_bytes());
-        out[25..].copy_from_slice(&self.seen_ms.to_be_bytes());
-        out
-    }
-
-    fn decode(bytes: &[u8; CLAIMS_LEN]) -> Option<Self> {
-        let (encoding, rest) = bytes.split_first()?;
-        let (id, rest) = rest.split_first_chunk::<16>()?;
-        let (arrived, seen) = rest.split_first_chunk::<8>()?;
-        let seen = <[u8; 8]>::try_from(seen).ok()?;
-        (*encoding == ENCODING).then(|| Self {
-            id: *id,
-            arrived_ms: u64::from_be_bytes(*arrived),
-            seen_ms: u64::from_be_bytes(seen),
-        })
-    }
+fn decode(bytes: &[u8; CLAIMS_LEN]) -> Option<WaitingToken> {
+    let (encoding, rest) = bytes.split_first()?;
+    let (id, rest) = rest.split_first_chunk::<16>()?;
+    let (arrived, seen) = rest.split_first_chunk::<8>()?;
+    let seen = <[u8; 8]>::try_from(seen).ok()?;
+    (*encoding == ENCODING).then(|| WaitingToken {
+        id: *id,
+        arrived_ms: u64::from_be_bytes(*arrived),
+        seen_ms: u64::from_be_bytes(seen),
+    })
 }
 
 impl Keyring {
     /// Seals a token; `None` if the system's random generator failed.
     pub fn seal_waiting(&self, token: &WaitingToken) -> Option<String> {
-        self.seal_value(|key| &key.waiting, token.encode(), token.seen_ms / 1000)
+        self.seal_value(|key| &key.waiting, encode(token), token.seen_ms / 1000)
     }
 
     /// Opens a token, whatever its age.
@@ -75,7 +51,7 @@ impl Keyring {
     /// It was not sealed by the gate.
     pub fn open_waiting(&self, value: &[u8]) -> Result<WaitingToken, TicketError> {
         let plain = self.open_value::<CLAIMS_LEN>(|key| &key.waiting, value)?;
-        WaitingToken::decode(&plain).ok_or(TicketError::Foreign)
+        decode(&plain).ok_or(TicketError::Foreign)
     }
 }
 

@@ -86,7 +86,7 @@ impl Proxy {
             None => self.session.with(apply),
         }
         let until = |time: Option<Duration>| match time {
-            Some(time) => shared.room.now_ms().saturating_add(time.as_millis() as u64),
+            Some(time) => shared.unix_ms().saturating_add(time.as_millis() as u64),
             None => u64::MAX,
         };
         match told.queue {

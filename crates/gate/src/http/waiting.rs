@@ -2,9 +2,8 @@
 //! controller when its turn has come, and gets a page otherwise.
 
 use crate::admission::entrance::Comes;
-use crate::admission::tickets::SessionId;
-use crate::admission::waiting_room::{Order, Standing, WaitingRoom};
-use crate::admission::waiting_token::{TOKEN_LEN, WaitingToken};
+use crate::admission::tickets::{SessionId, new_session_id};
+use crate::admission::waiting_token::TOKEN_LEN;
 use crate::connection::exchange::Exchange;
 use crate::connection::own_session::OwnSession;
 use crate::context::CoreContext;
@@ -23,6 +22,7 @@ use http::header::{CONNECTION, HeaderValue, SET_COOKIE};
 use http::request::Parts;
 use std::rc::Rc;
 use std::time::Duration;
+use tidegate_control::waiting_room::{Order, Standing, WaitingRoom, WaitingToken};
 
 /// The gate's cookies in a request.
 pub struct Shown {
@@ -176,7 +176,8 @@ impl Cookies {
         }
         let keyring = &self.sessions.entrance.keyring;
         let token = shown.place.list().find_map(|value| keyring.open_waiting(value).ok());
-        shared.room.visit(token, shared.room_order(), shared.room.now_ms())
+        let new_id = || new_session_id().ok();
+        shared.room.visit(token, shared.room_order(), shared.unix_ms(), new_id)
     }
 
     /// Beyond the share of the processors.
@@ -192,7 +193,7 @@ impl Cookies {
         let reason = match shared.doors() {
             Doors::Open => Reason::Line(standing),
             Doors::OpenAt(at_ms) => {
-                let until_ms = at_ms.saturating_sub(shared.room.now_ms());
+                let until_ms = at_ms.saturating_sub(shared.unix_ms());
                 Reason::Before(Duration::from_millis(until_ms))
             }
             Doors::Closed => Reason::Closed,
@@ -231,8 +232,8 @@ impl Asking {
 
     fn admitted(mut self, session: SessionId) {
         self.admitted = true;
-        let room = self.room();
-        room.admits(&self.token, self.order, session, room.now_ms());
+        let now_ms = self.context.shared.unix_ms();
+        self.room().admits(&self.token, self.order, session, now_ms);
     }
 }
 

@@ -200,7 +200,8 @@ impl Dispatcher {
         let counters = &self.context().counters;
         let from_room = matches!(&by, Newcomer::Request(_, comes) if comes.has_waited());
         let count = || {
-            self.context().shared.room.note_admission();
+            let shared = &self.context().shared;
+            shared.room.note_admission(shared.unix_ms());
             match held {
                 _ if from_room => counters.room_visits[RoomVisit::Admitted].add(1),
                 false => counters.admitted[Class::New].add(1),

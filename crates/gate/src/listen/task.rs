@@ -6,7 +6,6 @@ use crate::admission::handshake_context::HandshakeContext;
 use crate::admission::sessions::{ClosedBy, SessionConnection};
 use crate::admission::starting::Starting;
 use crate::admission::tickets::Holder;
-use crate::admission::waiting_room::Asks;
 use crate::admission::wake::Wake;
 use crate::connection::client::Client;
 use crate::connection::own_session::OwnSession;
@@ -29,6 +28,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tidegate_control::FullHandshake;
+use tidegate_control::waiting_room::Asks;
 use tidegate_trace::{Outcome, Phase, Traced, with_line};
 use tokio::task::spawn_local;
 

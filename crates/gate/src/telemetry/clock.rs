@@ -26,7 +26,12 @@ pub fn now() -> Instant {
 
 /// Seconds since 1970; 0 for a clock set before that.
 pub fn unix_now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs()
+    unix_now_ms() / 1000
+}
+
+/// Milliseconds since 1970; 0 for a clock set before that.
+pub fn unix_now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_millis() as u64
 }
 
 /// Time between two ticks of the control loop.

@@ -65,10 +65,11 @@ pub(crate) enum EventKind {
     Returned { group: SessionGroup },
     /// A request that exceeded the patience was repeated.
     Reloaded { group: SessionGroup },
-    /// The answer was a page of a gate's waiting room.
-    WaitingPage,
-    /// A customer was let in from the waiting room, after so long.
-    LetIn { after: Duration },
+    /// The answer was a page of a gate's waiting room, to a session of which a request was
+    /// answered before, or not.
+    WaitingPage { inside: bool },
+    /// A customer was let in from the waiting room.
+    LetIn(LetIn),
     /// A session began.
     Started { group: SessionGroup },
     /// An arrival or request began, this long after its intended start.
@@ -99,6 +100,19 @@ pub(crate) enum EventKind {
     Ended { group: SessionGroup, outcome: Outcome, admitted: bool },
     /// How late the heartbeat of the event loop was.
     Heartbeat { late: Duration },
+}
+
+/// A customer was let in from a gate's waiting room.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LetIn {
+    /// How long they waited.
+    pub(crate) after: Duration,
+    /// Whether their first estimate was right, if they had one.
+    pub(crate) as_estimated: Option<bool>,
+    /// Pairs with others who were let in before them.
+    pub(crate) pairs: u32,
+    /// Those of these in which the other one should have come in after them.
+    pub(crate) disordered: u32,
 }
 
 impl EventKind {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tidegate_stats::Observation;
 
-use super::event::{Event, EventKind, Expectation, Fallback, Request};
+use super::event::{Event, EventKind, Expectation, Fallback, LetIn, Request};
 use super::sum::PendingCounts;
 use crate::client::connection::CompletedHandshake;
 use crate::client::tls::algorithms::Agreed;
@@ -114,10 +114,17 @@ pub(super) fn count(totals: &mut Totals, event: &Event) {
         EventKind::NotStarted { .. } => totals.not_started += 1,
         EventKind::Returned { .. } => totals.sessions_returned += 1,
         EventKind::Reloaded { .. } => totals.requests_reloaded += 1,
-        EventKind::WaitingPage => totals.waiting_pages += 1,
-        EventKind::LetIn { after } => {
+        EventKind::WaitingPage { inside } => {
+            totals.waiting_pages += 1;
+            totals.waiting_pages_inside += u64::from(*inside);
+        }
+        EventKind::LetIn(LetIn { after, as_estimated, pairs, disordered }) => {
             totals.waited += 1;
             totals.waited_ms += after.as_millis() as u64;
+            totals.waited_with_estimate += u64::from(as_estimated.is_some());
+            totals.waited_as_estimated += u64::from(as_estimated.unwrap_or(false));
+            totals.waited_pairs += u64::from(*pairs);
+            totals.waited_pairs_disordered += u64::from(*disordered);
         }
         EventKind::Started { .. } => totals.started += 1,
         EventKind::Begun { late } => {

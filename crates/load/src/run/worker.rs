@@ -30,6 +30,7 @@ use crate::session::in_flight::{InFlight, OpenPage};
 use crate::session::message::FixedRequests;
 use crate::session::sample::HttpDebug;
 use crate::session::timers::Timers;
+use crate::session::waiting::LastLetIn;
 
 /// Interval of the heartbeat of the event loop; batches are sent with it.
 const HEARTBEAT: Duration = Duration::from_millis(20);
@@ -124,6 +125,7 @@ impl Assignment {
             debug: HttpDebug::new(self.http_debug),
             open_requests: InFlight::default(),
             open_pages: InFlight::default(),
+            last_let_in: LastLetIn::default(),
         }
     }
 }

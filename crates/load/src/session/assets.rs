@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use super::in_flight::Opened;
 use super::request::{Request, RequestBuilder};
-use super::user_agent::{Borrows, PageResponse, UserAgent};
+use super::user_agent::{PageResponse, UserAgent};
 use crate::client::connection::Connection;
 use crate::outcome::{Failure, Outcome, Stage};
 use crate::recorder::event::{EventKind, Request as RecordedRequest};
@@ -30,6 +30,15 @@ pub(super) struct Asset {
     /// Its index in the page.
     pub(super) index: u16,
     pub(super) request: Rc<Request>,
+}
+
+/// Whether an agent uses the connection of another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Borrows {
+    No,
+    Yes,
+    /// The connection ended before a request could be sent, which may be repeated elsewhere.
+    Lost,
 }
 
 /// The assets that agents take one after the other.

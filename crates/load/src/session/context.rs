@@ -11,6 +11,7 @@ use super::in_flight::{InFlight, OpenPage};
 use super::message::FixedRequests;
 use super::sample::HttpDebug;
 use super::timers::Timers;
+use super::waiting::LastLetIn;
 use crate::arrivals::seed::seed_of_entry;
 use crate::client::connection::Connector;
 use crate::client::connections::{Close, KeepAlive};
@@ -56,6 +57,7 @@ pub(crate) struct ThreadContext {
     pub(crate) open_requests: InFlight<Request>,
     pub(crate) open_pages: InFlight<OpenPage>,
     pub(crate) counts: SessionCounts,
+    pub(crate) last_let_in: LastLetIn,
 }
 
 /// A host that customers request.

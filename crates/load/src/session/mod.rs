@@ -22,4 +22,4 @@ pub(crate) mod sample;
 pub(crate) mod timers;
 mod user_agent;
 mod values;
-mod waiting;
+pub(crate) mod waiting;

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::assets::Borrows;
 use super::context::{Site, ThreadContext};
 use super::cookies::Cookies;
 use super::deadline::Deadline;
@@ -55,6 +56,8 @@ pub(crate) struct UserAgent {
     pub(super) deadline: Deadline,
     /// The first handshake is complete.
     pub(crate) admitted: bool,
+    /// A request of the session was answered.
+    pub(super) inside: bool,
     /// Further agents of the customer with a connection each, for the assets of pages.
     pub(super) further: Vec<UserAgent>,
     /// Assets that the customer has, by [`key`](super::assets).
@@ -67,15 +70,6 @@ pub(crate) struct UserAgent {
     pub(super) asset: Option<u16>,
     /// Its last request, as far as it is kept for a sample.
     pub(super) last: Option<Box<Exchanged>>,
-}
-
-/// Whether an agent uses the connection of another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Borrows {
-    No,
-    Yes,
-    /// The connection ended before a request could be sent, which may be repeated elsewhere.
-    Lost,
 }
 
 /// A page that was answered.
@@ -118,6 +112,7 @@ impl UserAgent {
             others: Vec::new(),
             deadline: Deadline::default(),
             admitted: false,
+            inside: false,
             further: Vec::new(),
             cache: BTreeSet::new(),
             line: AgentLine::default(),
@@ -257,6 +252,7 @@ impl UserAgent {
                 };
                 recorded.answered(&answer);
                 recorded.ok = checked.is_ok();
+                self.inside |= recorded.ok;
                 recorded.failed = checked.err();
                 recorded.decoded_bytes = decoded.unwrap_or_default();
                 self.keep_sample(request, &recorded);

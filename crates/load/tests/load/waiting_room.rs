@@ -7,7 +7,8 @@ use tidegate_load::{Scenario, Summary, report, run};
 
 /// A page of the room, and the cookie of a place.
 fn waits(_: &Seen) -> (&'static str, String, String) {
-    let fields = "Tidegate-Waiting-Room: line, place=1, refresh=1\r\nSet-Cookie: place=1\r\n";
+    let fields =
+        "Tidegate-Waiting-Room: line, place=1, estimate=1, refresh=1\r\nSet-Cookie: place=1\r\n";
     ("503 Service Unavailable", fields.to_owned(), "wait".to_owned())
 }
 
@@ -34,6 +35,9 @@ fn customers_refresh_as_the_page_says_until_they_are_let_in() {
     assert_eq!((totals.completed, totals.requests_ok, totals.requests_failed), (4, 4, 0));
     assert_eq!((totals.waiting_pages, totals.waited), (4, 4), "{totals:?}");
     assert!(totals.waited_ms >= 4_000, "a second each: {totals:?}");
+    assert_eq!((totals.waited_as_estimated, totals.waited_with_estimate), (4, 4), "{totals:?}");
+    assert_eq!((totals.waited_pairs, totals.waited_pairs_disordered), (6, 0), "{totals:?}");
+    assert_eq!(totals.waiting_pages_inside, 0, "{totals:?}");
     let text = report(&summary);
     assert!(text.contains("waiting room    4 let in after"), "{text}");
     assert!(text.contains("0 left; 4 pages"), "{text}");

@@ -10,7 +10,7 @@ use super::limits::{LEAST_WORK, MOST_WORK, given_seconds, seconds};
 use crate::distribution::Distribution;
 use crate::handshake_mix::HandshakeMix;
 use crate::length::SessionLength;
-use crate::scenario::{AfterFailure, Customers, Work};
+use crate::scenario::{AfterFailure, Customers, Waits, Work};
 use tidegate_control::Priority;
 
 const PRIORITIES: [&str; 3] = ["low", "normal", "high"];
@@ -69,6 +69,13 @@ keys! {
         known: Boolean = Is("false");
         /// Priority of their requests, which take a route of their own: `low`, `normal` or `high`.
         priority: Words(&PRIORITIES) = Is("normal");
+        /// Longest time that a customer stays in the gate's waiting room, drawn for each. Usually
+        /// exponential.
+        room_patience: OrTable<Time>(Time("1s", "1h")) = Is("1h");
+        /// Share of the pages of the waiting room after which a customer comes back late.
+        room_late: Number(0.0, 1.0) = Is("0");
+        /// Mean time by which they are late then, exponentially distributed.
+        room_late_by: Time("1ms", "1h") = Is("10s");
     }
 
     /// CPU time of handshakes in the gate.
@@ -100,6 +107,11 @@ pub(super) fn customers(section: &Section<'_>, work: &Work) -> Customers {
         after_failure: after_failure(section),
         known: section.field(&CLASS.known),
         priority: section.given(&CLASS.priority).map_or(Priority::Normal, priority),
+        waits: Waits {
+            patience: times(section, &CLASS.room_patience, Distribution::exponential),
+            late: section.field(&CLASS.room_late),
+            late_by_s: seconds(section, &CLASS.room_late_by),
+        },
     }
 }
 

@@ -12,7 +12,7 @@ use super::customers::{CLASS, HANDSHAKES};
 use super::distributions::DISTRIBUTION;
 use super::expectations::{EXPECTATION, RANGE};
 use super::families::{FAMILIES, Takes};
-use super::service::{DATABASE, GATE, PAUSES, UPSTREAM, WORK};
+use super::service::{DATABASE, GATE, PAUSES, ROOM, UPSTREAM, WORK};
 use super::telemetry::{BLIND, TELEMETRY};
 use crate::handshake_mix::HandshakeMix;
 use crate::measure::Measure;
@@ -45,6 +45,7 @@ fn tables() -> Vec<(&'static str, &'static dyn Keys)> {
     vec![
         ("A scenario", &SCENARIO),
         ("[gate]", &GATE),
+        ("`room` of the gate", &ROOM),
         ("[upstream]", &UPSTREAM),
         ("`pauses`", &PAUSES),
         ("[database]", &DATABASE),
@@ -151,9 +152,10 @@ mod tests {
     use crate::Scenario;
 
     /// Where a key of each table can stand: at the `@`, in one of these places.
-    const PLACES: [&[&str]; 19] = [
+    const PLACES: [&[&str]; 20] = [
         &["@"],
         &["[gate]\n@"],
+        &["[gate]\nroom = { @ }"],
         &["[upstream]\n@"],
         &["[upstream]\npauses = { @ }"],
         &["[database]\n@"],

@@ -6,7 +6,7 @@ use tidegate_config::{Boolean, Number, OrTable, Section, Subtable, Time, Whole, 
 use super::distributions::times;
 use super::limits::{FEWEST_CORES, LEAST_WORK, MOST_CORES, MOST_WORK, given_seconds, seconds};
 use crate::distribution::Distribution;
-use crate::scenario::{Database, Gate, Pauses, Upstream, Work};
+use crate::scenario::{Database, Gate, Pauses, Room, Upstream, Work};
 
 keys! {
     /// The gate and its host.
@@ -28,6 +28,16 @@ keys! {
         session_rate: Number(0.001, 1e6) = Is("20");
         /// Connections of one session at once beyond which it counts as new.
         session_burst: Number(1.0, 1e6) = Is("100");
+        /// The waiting room, in which customers wait who are not admitted.
+        room: Subtable = Else("none: they are reset");
+    }
+
+    /// The waiting room.
+    pub(super) static ROOM: RoomKeys {
+        /// Its share of the gate's cores, for handshakes and pages. Beyond it customers are reset.
+        share: Number(0.001, 1.0) = Is("0.1");
+        /// CPU time of a page; each needs a connection and its handshake.
+        page: Time(LEAST_WORK, MOST_WORK) = Is("60us");
     }
 
     /// The service behind the gate.
@@ -96,7 +106,13 @@ pub(super) fn gate(section: &Section<'_>) -> Gate {
         keep_alive_s: seconds(section, &GATE.keep_alive),
         linger_s: seconds(section, &GATE.linger),
         session_rate: (section.field(&GATE.session_rate), section.field(&GATE.session_burst)),
+        room: section.given(&GATE.room).map(|section| room(&section)),
     }
+}
+
+fn room(section: &Section<'_>) -> Room {
+    section.known(&ROOM);
+    Room { share: section.field(&ROOM.share), page_s: seconds(section, &ROOM.page) }
 }
 
 /// The upstream; where the file does not say how many threads it has, one.

@@ -1,6 +1,6 @@
 //! Customers and attackers: arrivals, requests and departures.
 
-use super::{Customer, Event, Session, Stage, World};
+use super::{Customer, Event, LinePlace, Session, Stage, World};
 use crate::distribution::Distribution;
 use crate::handshake_mix::HandshakeMix;
 use crate::policy::User;
@@ -57,10 +57,11 @@ impl<'a> World<'a> {
 
     pub(super) fn comes_back(&mut self, session: u32) {
         let Session { ref customer, attempt, counted, .. } = self.sessions[session as usize];
-        let customer = customer.clone();
+        let (customer, place) = (customer.clone(), self.sessions[session as usize].place);
         self.count(|outcome| &mut outcome.retries);
         let again = self.begins(customer, attempt + 1);
-        self.sessions[again as usize].counted = counted;
+        let again = &mut self.sessions[again as usize];
+        (again.counted, again.place) = (counted, place.map(LinePlace::kept));
     }
 
     pub(super) fn attacks(&mut self, index: usize) {
@@ -97,6 +98,9 @@ impl<'a> World<'a> {
             queued_at: 0.0,
             completed: false,
             inside: false,
+            place: None,
+            in_room: false,
+            impatient_at: f64::INFINITY,
             thinks_since: None,
         });
         if attempt == 0 {
@@ -110,8 +114,7 @@ impl<'a> World<'a> {
         } else {
             self.tenth.offered += 1;
             self.count(|outcome| &mut outcome.offered);
-            let patience_s = self.draws(session, |class| &class.patience);
-            self.schedule(self.now + patience_s, Event::Impatience(session, 0));
+            self.becomes_impatient(session);
         }
         self.dials(session);
         session
@@ -126,9 +129,18 @@ impl<'a> World<'a> {
         self.count(|outcome| &mut outcome.admitted);
     }
 
+    /// A customer asks for something now, and will not wait for it for longer than their patience.
+    pub(super) fn becomes_impatient(&mut self, session: u32) {
+        let impatient_at = self.now + self.draws(session, |class| &class.patience);
+        let s = &mut self.sessions[session as usize];
+        s.impatient_at = impatient_at;
+        let impatient = Event::Impatience(session, s.request);
+        self.schedule(impatient_at, impatient);
+    }
+
     /// Opens a connection, whose hello arrives after one and a half round trips. Its
     /// addresses and ports decide which of the gate's cores it is on.
-    fn dials(&mut self, session: u32) {
+    pub(super) fn dials(&mut self, session: u32) {
         let cores = self.queues.len();
         if cores > 1 {
             let Session { random, core, .. } = &mut self.sessions[session as usize];
@@ -195,19 +207,17 @@ impl<'a> World<'a> {
     }
 
     pub(super) fn next_request(&mut self, session: u32) {
-        let patience_s = self.draws(session, |class| &class.patience);
         let s = &mut self.sessions[session as usize];
         s.request += 1;
         s.intended_at = self.now;
-        let impatient = Event::Impatience(session, s.request);
         let closed = self.now - s.idle_since > self.scenario.gate.keep_alive_s;
+        self.becomes_impatient(session);
         if closed {
             self.reconnects(session);
             self.dials(session);
         } else {
             self.sends(session, 0.5);
         }
-        self.schedule(self.now + patience_s, impatient);
     }
 
     /// Somebody who was let in before opens another connection.
@@ -241,7 +251,9 @@ impl<'a> World<'a> {
     pub(super) fn loses_patience(&mut self, session: u32, request: u32) {
         let s = &self.sessions[session as usize];
         // The idle time begins with the answer: no later request, so answered.
-        if s.gone || s.request != request || s.idle_since > s.intended_at {
+        // Nor is a wait that ended with a page of the waiting room one for the next page.
+        let is_answered = s.idle_since > s.intended_at || self.now < s.impatient_at;
+        if s.gone || s.request != request || is_answered {
             return;
         }
         if s.was_let_in() && self.is_watched() {
@@ -285,7 +297,7 @@ impl<'a> World<'a> {
     }
 
     /// In a closed loop, the next session follows one that has ended.
-    fn is_followed(&mut self, session: u32) {
+    pub(super) fn is_followed(&mut self, session: u32) {
         if self.scenario.arrivals.closed.is_some() {
             let think_s = self.draws(session, |class| &class.think);
             self.schedule(self.now + think_s, Event::Arrival);
@@ -387,7 +399,11 @@ impl<'a> World<'a> {
         &self.scenario.customers[self.sessions[session as usize].customer.class as usize]
     }
 
-    fn draws(&mut self, session: u32, what: impl Fn(&Customers) -> &Distribution) -> f64 {
+    pub(super) fn draws(
+        &mut self,
+        session: u32,
+        what: impl Fn(&Customers) -> &Distribution,
+    ) -> f64 {
         what(self.class(session)).draw(&mut self.sessions[session as usize].random)
     }
 }

@@ -94,13 +94,18 @@ impl ReadingQueue {
 impl World<'_> {
     /// A new session is queued on the core that its connection is on.
     pub(super) fn is_queued(&mut self, session: u32) {
+        self.policy.offered();
+        self.waits_for_decision(session);
+    }
+
+    /// A session that was offered waits for the decision.
+    pub(super) fn waits_for_decision(&mut self, session: u32) {
         let (core, now) = (self.sessions[session as usize].core, self.time());
         let queue = &mut self.queues[core];
         if queue.held.is_empty() || queue.discipline.newest_first(now) {
             queue.decide_at = self.now;
         }
         self.sessions[session as usize].queued_at = self.now;
-        self.policy.offered();
         queue.held.push_back((session, self.now));
         self.call_dispatcher(core);
     }
@@ -211,10 +216,11 @@ impl World<'_> {
             let gone = self.sessions[session as usize].gone;
             let oldest = queue.held.front().map_or(self.now, |(_, since)| *since);
             let waited = Duration::from_secs_f64((self.now - oldest).max(0.0));
-            let moment = Moment {
-                entry: self.tls(session).entry(),
-                ..self.moment(queue.discipline.allowed_backlog(time, waited))
-            };
+            // In the room it has shaken hands.
+            let in_room = self.sessions[session as usize].in_room;
+            let entry = if in_room { Entry::Clear } else { self.tls(session).entry() };
+            let moment =
+                Moment { entry, ..self.moment(queue.discipline.allowed_backlog(time, waited)) };
             let decision = (!gone).then(|| self.policy.decide(time, self.user(session), moment));
             let queue = &mut self.queues[core];
             if let Some(Decision::NotNow { retry_after }) = decision
@@ -272,7 +278,9 @@ impl World<'_> {
         } else {
             queue.discipline.refuses(now);
         }
-        self.refuse(session);
+        if !self.stays(session) {
+            self.refuse(session);
+        }
     }
 
     /// Notes how long a customer was in the queue who is admitted now.
@@ -283,7 +291,7 @@ impl World<'_> {
         }
     }
 
-    fn refuse(&mut self, session: u32) {
+    pub(super) fn refuse(&mut self, session: u32) {
         let s = &mut self.sessions[session as usize];
         let (left_before, spent, attacker) = (s.gone, s.spent, s.customer.attacker);
         let was_inside = s.request > 0;
@@ -311,13 +319,17 @@ impl World<'_> {
         self.active += 1;
         self.reading.sessions_started += 1;
         self.reading.new.connections += 1;
-        self.charge(session, self.tls(session).entry());
+        let from_room = self.is_admitted(session);
         if attacker {
             self.count(|outcome| &mut outcome.attacks.1);
         } else if !was_inside {
             self.tenth.admitted += 1;
             self.count(|outcome| &mut outcome.admitted);
         }
+        if from_room {
+            return self.forward(session);
+        }
+        self.charge(session, self.tls(session).entry());
         if !self.is_in_clear(session) {
             self.count(|outcome| &mut outcome.full_handshakes);
         }
@@ -336,7 +348,7 @@ impl World<'_> {
     }
 
     /// How somebody connects; attackers as the scenario's work says.
-    fn tls(&self, session: u32) -> HandshakeMix {
+    pub(super) fn tls(&self, session: u32) -> HandshakeMix {
         match self.sessions[session as usize].customer.attacker {
             Some(_) => self.scenario.work.tls(),
             None => self.scenario.tls(self.class(session)),
@@ -360,6 +372,7 @@ impl World<'_> {
         {
             self.policy.observe(self.time(), &reading);
         }
+        self.tends_room();
     }
 
     fn read(&mut self) -> Reading {

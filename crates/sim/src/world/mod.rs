@@ -2,6 +2,7 @@
 
 mod customers;
 mod gate;
+mod room;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -12,6 +13,7 @@ use std::collections::BinaryHeap;
 use std::time::Duration;
 
 use self::gate::{AdmissionQueue, ReadingQueue};
+use self::room::{LinePlace, Room};
 use self::threads::Threads;
 use self::work::{Job, Stage};
 use super::arrivals::Stream;
@@ -49,6 +51,8 @@ enum Event {
     Attack(usize),
     ComesBack(u32),
     NextRequest(u32),
+    /// A page of the waiting room asks for the next one.
+    Refresh(u32),
     Impatience(u32, u32),
     Waited(u32),
     Resumed(u32),
@@ -108,6 +112,12 @@ struct Session {
     queued_at: f64,
     completed: bool,
     inside: bool,
+    /// Its place in the waiting room.
+    place: Option<LinePlace>,
+    /// Its connection is one of the waiting room.
+    in_room: bool,
+    /// When its customer will have waited too long for a response.
+    impatient_at: f64,
     /// The tick since which it has nothing under way.
     thinks_since: Option<u64>,
 }
@@ -146,6 +156,7 @@ struct World<'a> {
     threads: Threads,
     /// One for each of the gate's cores.
     queues: Vec<AdmissionQueue>,
+    room: Option<Room>,
     active: u32,
     thinking: ThinkTimeCensus,
     thoughts: CensusCounts,
@@ -205,6 +216,7 @@ impl<'a> World<'a> {
             free_events: Vec::new(),
             order: 0,
             threads: Threads::new(scenario.upstream.threads),
+            room: None,
             queues: (0..cores).map(|_| AdmissionQueue::new(hold)).collect(),
             active: 0,
             thinking: ThinkTimeCensus::default(),
@@ -219,6 +231,10 @@ impl<'a> World<'a> {
             best: Best::new(scenario, load),
             outcome: Outcome::default(),
         };
+        if let Some(room) = scenario.gate.room {
+            let cores = scenario.gate.cores;
+            world.room = Some(Room::new(room.share, room.page_s, cores, random.split()));
+        }
         for (index, change) in scenario.changes.iter().enumerate() {
             world.schedule(change.at_s, Event::Change(index));
         }
@@ -271,6 +287,7 @@ impl<'a> World<'a> {
             Event::Attack(attack) => self.attacks(attack),
             Event::ComesBack(session) => self.comes_back(session),
             Event::NextRequest(session) => self.next_request(session),
+            Event::Refresh(session) => self.refreshes(session),
             Event::Impatience(session, request) => self.loses_patience(session, request),
             Event::Waited(job) => self.compute(UPSTREAM, job),
             Event::Resumed(job) => self.serve(job),

@@ -12,6 +12,10 @@ pub(super) enum Stage {
     /// Accepting a connection.
     Accept,
     Handshake,
+    /// A handshake with the waiting room.
+    RoomHandshake,
+    /// A page of the waiting room.
+    Page,
     /// Reading a request and passing it on.
     Forward,
     /// The upstream's part of it.
@@ -97,6 +101,9 @@ impl World<'_> {
     }
 
     pub(super) fn forward(&mut self, session: u32) {
+        if self.sessions[session as usize].in_room {
+            return self.asks_for_page(session);
+        }
         self.submit_to_core(session, Stage::Forward, self.scenario.gate_request() * 0.6);
     }
 
@@ -160,7 +167,9 @@ impl World<'_> {
         }
         match job.stage {
             Stage::Accept if returning => self.returns(job.session),
-            Stage::Accept => self.is_queued(job.session),
+            Stage::Accept => self.comes_new(job.session),
+            Stage::RoomHandshake => self.room_handshake_ends(job.session, job.work, wanted),
+            Stage::Page => self.answers_in_room(job.session, job.work, wanted),
             Stage::Handshake => {
                 self.handshake_ends(job.session);
                 self.decide_soon(station - CORES);

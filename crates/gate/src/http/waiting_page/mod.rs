@@ -5,7 +5,6 @@
 mod words;
 
 use self::words::Words;
-use crate::admission::waiting_room::Standing;
 use crate::http::accept::{Form, Language};
 use crate::page_template::Template;
 use bytes::Bytes;
@@ -15,6 +14,7 @@ use http::header::{
 };
 use http::{HeaderMap, Response, StatusCode};
 use std::time::Duration;
+use tidegate_control::waiting_room::Standing;
 
 /// Tells programs that a response is of the waiting room, and where the customer stands.
 pub const WAITING_ROOM: HeaderName = HeaderName::from_static("tidegate-waiting-room");
@@ -160,9 +160,8 @@ impl Reason {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::waiting_room::Estimate;
-    use crate::admission::waiting_token::WaitingToken;
     use http::header::{ACCEPT, ACCEPT_LANGUAGE};
+    use tidegate_control::waiting_room::{Estimate, WaitingToken};
 
     fn standing() -> Standing {
         let [low, wait, high] = [180, 240, 360].map(Duration::from_secs);

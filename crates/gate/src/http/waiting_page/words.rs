@@ -1,8 +1,8 @@
 //! The words of the waiting room's pages, in each language.
 
-use crate::admission::waiting_room::Estimate;
 use crate::http::accept::Language;
 use std::time::Duration;
+use tidegate_control::waiting_room::Estimate;
 
 /// The words of one language. `{n}`, `{low}` and `{high}` stand for numbers.
 pub struct Words {

@@ -2,10 +2,10 @@
 
 use std::cell::Cell;
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::coding::Coding;
-use super::head::{Fields, LastHead};
+use super::head::{Fields, LastHead, WaitingPage};
 use crate::outcome::{Failure, Stage};
 use crate::scenario::page::Method;
 
@@ -96,10 +96,9 @@ impl Answer {
         matches!(self.status, 301 | 302 | 303 | 307 | 308)
     }
 
-    /// Whether it is a page of a gate's waiting room: when to ask again.
-    pub(crate) fn waits(&self) -> Option<Duration> {
-        let seconds = self.fields.as_ref()?.waiting?;
-        Some(Duration::from_secs(seconds.into()))
+    /// What it says, if it is a page of a gate's waiting room.
+    pub(crate) fn waits(&self) -> Option<WaitingPage> {
+        self.fields.as_ref()?.waiting
     }
 
     /// The header fields that were kept.

@@ -31,11 +31,19 @@ pub(crate) struct Fields {
     pub(crate) location: Option<String>,
     /// Values of Set-Cookie.
     pub(crate) cookies: Vec<String>,
-    /// The page is one of a gate's waiting room, and is to be asked for again after so many
-    /// seconds.
-    pub(crate) waiting: Option<u32>,
+    /// The page is one of a gate's waiting room.
+    pub(crate) waiting: Option<WaitingPage>,
     /// Those that were wanted, in the order they came.
     pub(crate) headers: Vec<(String, String)>,
+}
+
+/// What a page of a gate's waiting room says, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WaitingPage {
+    /// When it is to be asked for again; 0 if it does not say.
+    pub(crate) refresh_s: u32,
+    /// When the customer will probably be let in.
+    pub(crate) estimate_s: Option<u32>,
 }
 
 impl Fields {
@@ -108,7 +116,7 @@ impl Head {
             } else if name.eq_ignore_ascii_case("location") {
                 fields.location = Some(location(header.value));
             } else if name.eq_ignore_ascii_case(WAITING_ROOM) {
-                fields.waiting = Some(refresh(header.value));
+                fields.waiting = Some(WaitingPage::of(header.value));
             } else if name.eq_ignore_ascii_case("set-cookie") {
                 fields.cookies.extend(text().ok().map(str::to_owned));
             }
@@ -131,13 +139,19 @@ impl Head {
     }
 }
 
-/// When a page of a waiting room is to be asked for again, in seconds: `line, place=3, refresh=5`;
-/// 0 if it does not say.
-pub(super) fn refresh(value: &[u8]) -> u32 {
-    let parts = value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
-    let mut seconds = parts.filter_map(|part| part.strip_prefix(b"refresh="));
-    let text = seconds.next().and_then(|digits| std::str::from_utf8(digits).ok());
-    text.and_then(|text| text.parse().ok()).unwrap_or_default()
+impl WaitingPage {
+    /// Reads the field: `line, place=3, estimate=40, refresh=5`.
+    pub(super) fn of(value: &[u8]) -> Self {
+        let seconds = |name: &[u8]| {
+            let mut parts = value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+            let digits = parts.find_map(|part| part.strip_prefix(name))?;
+            std::str::from_utf8(digits).ok()?.parse().ok()
+        };
+        Self {
+            refresh_s: seconds(b"refresh=").unwrap_or_default(),
+            estimate_s: seconds(b"estimate="),
+        }
+    }
 }
 
 /// The address in a Location: bytes beyond ASCII are percent-encoded, as browsers do.
@@ -239,11 +253,14 @@ mod tests {
         let waiting = |field: &str| {
             let text = format!("HTTP/1.1 503 Busy\r\n{field}Content-Length: 0\r\n\r\n");
             let (_, head) = Head::parse(text.as_bytes(), false, &[]).unwrap().unwrap();
-            head.fields.and_then(|fields| fields.waiting)
+            let page = head.fields.and_then(|fields| fields.waiting)?;
+            Some((page.refresh_s, page.estimate_s))
         };
-        assert_eq!(waiting("Tidegate-Waiting-Room: line, place=3, refresh=7\r\n"), Some(7));
-        assert_eq!(waiting("tidegate-waiting-room: closed\r\n"), Some(0));
-        assert_eq!(waiting("tidegate-waiting-room: x, refresh=-1\r\n"), Some(0));
+        let full = "Tidegate-Waiting-Room: line, place=3, estimate=40, low=30, refresh=7\r\n";
+        assert_eq!(waiting(full), Some((7, Some(40))));
+        assert_eq!(waiting("Tidegate-Waiting-Room: line, place=3, refresh=7\r\n"), Some((7, None)));
+        assert_eq!(waiting("tidegate-waiting-room: closed\r\n"), Some((0, None)));
+        assert_eq!(waiting("tidegate-waiting-room: x, refresh=-1\r\n"), Some((0, None)));
         assert_eq!(waiting("Retry-After: 7\r\n"), None);
     }
 

@@ -26,7 +26,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::body::store;
 use super::coding::Coding;
 use super::exchange::{Answer, Exchange, ExchangeError, LARGEST_HEAD, Progress, failure};
-use super::head::{Fields, WAITING_ROOM, location, readable, refresh};
+use super::head::{Fields, WAITING_ROOM, WaitingPage, location, readable};
 use crate::client::connections::Close;
 use crate::client::transport::Transport;
 use crate::outcome::{Failure, Stage};
@@ -187,7 +187,7 @@ impl Http2 {
         let fields = Fields {
             location: head.headers.get(LOCATION).map(|value| location(value.as_bytes())),
             cookies: texts(SET_COOKIE.as_str()).map(str::to_owned).collect(),
-            waiting: head.headers.get(WAITING_ROOM).map(|value| refresh(value.as_bytes())),
+            waiting: head.headers.get(WAITING_ROOM).map(|value| WaitingPage::of(value.as_bytes())),
             headers: wanted
                 .flat_map(|name| {
                     let values = head.headers.get_all(name).into_iter();

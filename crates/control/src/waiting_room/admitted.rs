@@ -1,8 +1,11 @@
 //! Which places were used: each admits once.
 
-use crate::admission::waiting_token::WaitingId;
-use crate::limits::ADMITTED_REMEMBERED;
+use super::WaitingId;
 use std::collections::{HashSet, VecDeque};
+
+/// Most admissions from the room that a gate remembers, so that no place is used twice and
+/// tickets of those who waited are recognized: about 50 bytes each.
+const ADMITTED_REMEMBERED: usize = 400_000;
 
 /// Identifiers that were admitted, as many as fit, the newest.
 #[derive(Debug, Default)]

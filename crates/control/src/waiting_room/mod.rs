@@ -10,19 +10,19 @@ mod admitted;
 mod cpu_share;
 mod estimate;
 
-pub use cpu_share::{Asks, CpuShare};
+pub use cpu_share::{Asks, CpuShare, least_refresh};
 pub use estimate::Estimate;
 
 use self::admitted::Admitted;
-use self::estimate::Admissions;
-use crate::admission::tickets::SessionId;
-use crate::admission::waiting_token::{WaitingId, WaitingToken};
-use crate::limits::WAITING;
-use std::collections::{BTreeMap, BTreeSet};
+use self::estimate::LastMinute;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
+
+/// Most customers in the waiting room of a gate: about 200 bytes each.
+pub const WAITING: usize = 200_000;
 
 /// Lots of those who came before the opening, in microseconds before it: as many as an hour has,
 /// so that few share a second.
@@ -34,13 +34,21 @@ pub const KEPT: Duration = Duration::from_secs(300);
 const REFRESH: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));
 /// The same while nothing is known of how fast the line moves.
 const REFRESH_UNKNOWN: Duration = Duration::from_secs(5);
+/// A longer time until somebody's turn makes no difference to their pages, in seconds.
+const LONGEST_S: f64 = 3_600.0;
 /// A customer who is so much later than the page told the browser counts as gone.
 const LATE: Duration = Duration::from_secs(15);
+/// Who was called and has not asked after this time is late or has gone: the shortest time between
+/// two pages, and a request.
+const COMES_WITHIN: Duration = Duration::from_secs(3);
+/// So many seconds of admissions are called ahead of them: about one until they ask, and the rest
+/// in the queue.
+const ASKS_AHEAD_S: f64 = 2.5;
 /// The rate of admissions that the threshold follows is measured over this.
 const RECENT: Duration = Duration::from_secs(10);
 
-/// The room of a gate, shared by its cores.
-#[derive(Debug)]
+/// The room of a gate, shared by its cores. Times are in milliseconds since 1970.
+#[derive(Debug, Default)]
 pub struct WaitingRoom {
     state: Mutex<State>,
     waiting: AtomicU64,
@@ -49,8 +57,28 @@ pub struct WaitingRoom {
     closed_until_ms: AtomicU64,
     /// The share of the processors for handshakes and pages.
     pub cpu: CpuShare,
-    started: Instant,
-    started_ms: u64,
+}
+
+/// Identifies a place in the room, and the session of whoever is admitted from it: random,
+/// unguessable, never sent outside a token.
+pub type WaitingId = [u8; 16];
+
+/// What a customer's token says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitingToken {
+    /// The place.
+    pub id: WaitingId,
+    /// When the customer came, in milliseconds since 1970.
+    pub arrived_ms: u64,
+    /// When they were last seen, in milliseconds since 1970.
+    pub seen_ms: u64,
+}
+
+impl WaitingToken {
+    /// A new place for somebody who comes now.
+    pub fn new(id: WaitingId, now_ms: u64) -> Self {
+        Self { id, arrived_ms: now_ms, seen_ms: now_ms }
+    }
 }
 
 /// A place in the line: by the time of arrival in microseconds, then by identifier.
@@ -68,10 +96,13 @@ struct State {
     called: Rank,
     /// Calls that are due, as a fraction.
     calls_due: f64,
+    /// Who was called lately, and when, in milliseconds.
+    lately_called: VecDeque<(u64, Rank)>,
     admitted: Admitted,
-    admissions: Admissions,
-    /// Admissions from the room since the last tick.
-    just_admitted: u64,
+    admissions: LastMinute,
+    /// Those who have gone without having been admitted, and those who came back after that.
+    gone: LastMinute,
+    back: LastMinute,
     /// Shortest time between pages, so that their CPU time stays within the share.
     least_refresh: Duration,
     ticked_ms: u64,
@@ -128,28 +159,7 @@ impl Order {
     }
 }
 
-impl Default for WaitingRoom {
-    fn default() -> Self {
-        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self {
-            state: Mutex::default(),
-            waiting: AtomicU64::new(0),
-            lapsed: AtomicU64::new(0),
-            closed_until_ms: AtomicU64::new(0),
-            cpu: CpuShare::default(),
-            started: Instant::now(),
-            started_ms: unix.as_millis() as u64,
-        }
-    }
-}
-
 impl WaitingRoom {
-    /// The time by which the room goes, in milliseconds since 1970: the system's clock at the
-    /// start, and since then one that nobody steps.
-    pub fn now_ms(&self) -> u64 {
-        self.started_ms.saturating_add(self.started.elapsed().as_millis() as u64)
-    }
-
     /// Customers who wait.
     pub fn waiting(&self) -> u64 {
         self.waiting.load(Relaxed)
@@ -172,12 +182,14 @@ impl WaitingRoom {
 
     /// A customer asks for a page, with the token that they were given if they show one that
     /// opens. A place lapses after [`KEPT`]: then, and where it was used for an admission, they get
-    /// a new one at the end. `None`: the room is full, or the system has no random numbers.
+    /// a new one at the end, with an identifier of `new_id`. `None`: the room is full, or there is
+    /// no identifier.
     pub fn visit(
         &self,
         shown: Option<WaitingToken>,
         order: Order,
         now_ms: u64,
+        new_id: impl FnOnce() -> Option<WaitingId>,
     ) -> Option<Standing> {
         let mut state = self.state();
         // Gates with one key may differ by their clocks.
@@ -188,7 +200,7 @@ impl WaitingRoom {
         });
         let token = match shown.filter(|token| state.keeps(token, now_ms)) {
             Some(token) => WaitingToken { seen_ms: now_ms, ..token },
-            None => WaitingToken::new(now_ms).ok()?,
+            None => WaitingToken::new(new_id()?, now_ms),
         };
         let is_new = shown.is_none_or(|shown| shown.id != token.id);
         let rank = order.rank(&token);
@@ -206,24 +218,26 @@ impl WaitingRoom {
         if let Some((due_ms, _)) = before {
             state.due.remove(&(due_ms, rank));
         } else {
+            if !is_new {
+                state.back.note(now_ms);
+            }
             *state.by_second.entry(second_of(rank)).or_default() += 1;
         }
         state.due.insert((due_ms, rank));
         state.line.insert(rank, Waiting { due_ms, asks: asks || may_ask });
         self.waiting.store(state.line.len() as u64, Relaxed);
-        let estimate = if open { window.estimate(place) } else { None };
+        let estimate = window.estimate(place, state.leave_per_s(now_ms)).filter(|_| open);
         Some(Standing { token, place, estimate, refresh, may_ask })
     }
 
     /// A customer who asked is admitted, with the session of this identifier. Their place is used.
-    pub fn admits(&self, token: &WaitingToken, order: Order, session: SessionId, now_ms: u64) {
+    pub fn admits(&self, token: &WaitingToken, order: Order, session: WaitingId, now_ms: u64) {
         let mut state = self.state();
         state.leaves(order.rank(token));
         state.admitted.add(token.id, now_ms);
         if session != token.id {
             state.admitted.add(session, now_ms);
         }
-        state.just_admitted += 1;
         self.waiting.store(state.line.len() as u64, Relaxed);
     }
 
@@ -236,13 +250,12 @@ impl WaitingRoom {
 
     /// Whether this identifier of a place was used for an admission, or a session of this
     /// identifier admitted, as far as the room remembers.
-    pub fn has_admitted(&self, id: &SessionId) -> bool {
+    pub fn has_admitted(&self, id: &WaitingId) -> bool {
         self.state().admitted.has(id)
     }
 
     /// A new session was admitted, whether from the room or not.
-    pub fn note_admission(&self) {
-        let now_ms = self.now_ms();
+    pub fn note_admission(&self, now_ms: u64) {
         self.state().admissions.note(now_ms);
     }
 
@@ -255,7 +268,6 @@ impl WaitingRoom {
         self.lapsed.fetch_add(lapsed, Relaxed);
         self.waiting.store(state.line.len() as u64, Relaxed);
         let elapsed_ms = now_ms.saturating_sub(std::mem::replace(&mut state.ticked_ms, now_ms));
-        let just_admitted = std::mem::take(&mut state.just_admitted) as f64;
         if !order.is_open(now_ms) || self.is_closed(now_ms) {
             return;
         }
@@ -264,12 +276,11 @@ impl WaitingRoom {
         // The controller should always find somebody who asks, and no more than it admits in about
         // a second: those who ask at the same time enter in the order of their requests. Those who
         // were called come with their next request, or have gone.
-        state.calls_due += match asking {
-            0 => elapsed_s * (1.25 * per_s + 1.0),
-            some if some as f64 <= per_s.max(2.0) => just_admitted,
-            _ => 0.0,
-        };
-        state.call();
+        let wanted = per_s * ASKS_AHEAD_S + 3.0;
+        // Three of four may have gone: calls at a lower rate would find ever fewer.
+        let missing = (wanted - asking as f64 - state.coming(now_ms) as f64).max(0.0);
+        state.calls_due = (state.calls_due + elapsed_s * (4.0 * per_s + 1.0)).min(missing);
+        state.call(now_ms);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -298,20 +309,30 @@ impl State {
     }
 
     /// When to ask again: the sooner, the nearer the turn; and not all at once.
+    ///
+    /// What pages may cost makes those wait longer who have time: everybody asks before half of
+    /// the time until their turn has passed, or the controller would find nobody. At r customers
+    /// per second and a least interval of t these are about 2 r ln t pages per second.
     fn refresh(&self, rank: Rank, ahead: u64, per_s: f64) -> Duration {
         let (shortest, longest) = REFRESH;
-        let wanted = if rank <= self.called {
-            shortest
+        let (wanted, latest) = if rank <= self.called {
+            (shortest, shortest)
         } else if per_s > 0.0 {
-            let until_called_s = (ahead as f64 / per_s).min(longest.as_secs_f64() * 4.0);
-            Duration::from_secs_f64(until_called_s / 4.0).clamp(shortest, longest)
+            let until_called = Duration::from_secs_f64((ahead as f64 / per_s).min(LONGEST_S));
+            ((until_called / 4).clamp(shortest, longest), until_called / 2)
         } else {
-            REFRESH_UNKNOWN
+            (REFRESH_UNKNOWN, Duration::MAX)
         };
         let spread = 1.0 + f64::from(rank.1[15]) / 1020.0;
-        let wanted = wanted.max(self.least_refresh).mul_f64(spread);
+        let wanted = wanted.max(self.least_refresh.min(latest)).mul_f64(spread);
         // Whole seconds are what the header field can say.
         Duration::from_secs(wanted.as_secs_f64().round() as u64)
+    }
+
+    /// The probability with which a customer who waits leaves for good, per second.
+    fn leave_per_s(&mut self, now_ms: u64) -> f64 {
+        let for_good = self.gone.per_s(now_ms) - self.back.per_s(now_ms);
+        for_good.max(0.0) / self.line.len().max(1) as f64
     }
 
     fn leaves(&mut self, rank: Rank) {
@@ -341,20 +362,29 @@ impl State {
                 continue;
             }
             self.leaves(rank);
+            self.gone.note(now_ms);
             gone += 1;
         }
         gone
     }
 
+    /// How many were called lately and have not asked.
+    fn coming(&mut self, now_ms: u64) -> usize {
+        let since_ms = now_ms.saturating_sub(COMES_WITHIN.as_millis() as u64);
+        while self.lately_called.pop_front_if(|(at_ms, _)| *at_ms < since_ms).is_some() {}
+        let comes = |rank| self.line.get(rank).is_some_and(|waiting| !waiting.asks);
+        self.lately_called.iter().filter(|(_, rank)| comes(rank)).count()
+    }
+
     /// Moves the threshold by the calls that are due.
-    fn call(&mut self) {
+    fn call(&mut self, now_ms: u64) {
         let calls = self.calls_due.floor();
         self.calls_due -= calls;
         let uncalled = self.line.range((Excluded(self.called), Unbounded));
-        let last = uncalled.take(calls as usize).last().map(|(rank, _)| *rank);
-        if let Some(rank) = last {
-            self.called = rank;
-        }
+        let called = uncalled.take(calls as usize).map(|(rank, _)| (now_ms, *rank));
+        self.lately_called.extend(called);
+        self.called =
+            self.lately_called.back().map_or(self.called, |(_, rank)| self.called.max(*rank));
     }
 }
 

@@ -20,9 +20,9 @@ pub struct Estimate {
     pub high: Duration,
 }
 
-/// Admissions in each of the last seconds.
+/// What happened in each of the last seconds, in number: admissions, or departures.
 #[derive(Debug)]
-pub struct Admissions {
+pub struct LastMinute {
     counts: [u64; SECONDS],
     /// The second of the newest count.
     second: u64,
@@ -30,13 +30,13 @@ pub struct Admissions {
     first: Option<u64>,
 }
 
-impl Default for Admissions {
+impl Default for LastMinute {
     fn default() -> Self {
         Self { counts: [0; SECONDS], second: 0, first: None }
     }
 }
 
-impl Admissions {
+impl LastMinute {
     /// One more.
     pub fn note(&mut self, now_ms: u64) {
         let second = now_ms / 1000;
@@ -52,7 +52,7 @@ impl Admissions {
         self.second = self.second.max(second);
     }
 
-    /// Admissions per second over the last whole seconds of this time.
+    /// How many per second over the last whole seconds of this time.
     pub fn rate(&mut self, now_ms: u64, over: Duration) -> f64 {
         self.over(now_ms, over.as_secs()).per_s()
     }
@@ -62,41 +62,53 @@ impl Admissions {
         self.over(now_ms, SECONDS as u64 - 1)
     }
 
+    /// How many over all seconds that are counted, per second.
+    pub fn per_s(&mut self, now_ms: u64) -> f64 {
+        self.window(now_ms).count as f64 / SECONDS as f64
+    }
+
     fn over(&mut self, now_ms: u64, seconds: u64) -> Window {
         let second = now_ms / 1000;
         self.advance(second);
-        let Some(first) = self.first else { return Window { admissions: 0, seconds: 1 } };
+        let Some(first) = self.first else { return Window { count: 0, seconds: 1 } };
         // The second under way is not whole, unless there is no other.
         let from = second.saturating_sub(seconds).max(first);
         let counted = if from == second { from..second + 1 } else { from..second };
         let seconds = counted.end - counted.start;
-        let admissions = counted.map(|at| self.counts[at as usize % SECONDS]).sum();
-        Window { admissions, seconds }
+        let count = counted.map(|at| self.counts[at as usize % SECONDS]).sum();
+        Window { count, seconds }
     }
 }
 
-/// Admissions within a time.
+/// How many there were within a time.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
-    admissions: u64,
+    count: u64,
     seconds: u64,
 }
 
 impl Window {
     /// Per second.
     pub fn per_s(&self) -> f64 {
-        self.admissions as f64 / self.seconds.max(1) as f64
+        self.count as f64 / self.seconds.max(1) as f64
     }
 
-    /// The wait at this place, from 1: place over rate. Both are counts of random events, with
-    /// the relative variances 1/place and 1/admissions (Poisson), which add up.
-    pub fn estimate(&self, place: u64) -> Option<Estimate> {
-        if self.admissions < FEWEST {
+    /// The wait at this place, from 1, by these admissions, where each of those before it gives up
+    /// with a probability of `leave_per_s` per second.
+    ///
+    /// A place p moves by dp/dt = −r − l p, with r admissions per second and the share l that
+    /// leaves: it is 0 after ln(1 + l p / r) / l, which is p / r where nobody leaves. Place and
+    /// admissions are counts of random events, with the relative variances 1/place and
+    /// 1/admissions (Poisson), which add up.
+    pub fn estimate(&self, place: u64, leave_per_s: f64) -> Option<Estimate> {
+        if self.count < FEWEST {
             return None;
         }
-        let wait_s = place as f64 / self.per_s();
-        let deviation =
-            NINE_OF_TEN * (1.0 / place.max(1) as f64 + 1.0 / self.admissions as f64).sqrt();
+        let none_leaves_s = place as f64 / self.per_s();
+        let leave = none_leaves_s * leave_per_s;
+        let wait_s =
+            if leave > 0.0 { none_leaves_s * leave.ln_1p() / leave } else { none_leaves_s };
+        let deviation = NINE_OF_TEN * (1.0 / place.max(1) as f64 + 1.0 / self.count as f64).sqrt();
         let seconds = |s: f64| Duration::try_from_secs_f64(s).unwrap_or_default();
         Some(Estimate {
             low: seconds(wait_s * (1.0 - deviation).max(0.0)),
@@ -112,13 +124,13 @@ mod tests {
 
     #[test]
     fn the_estimate_is_place_over_rate_with_the_deviation_of_both() {
-        let mut admissions = Admissions::default();
+        let mut admissions = LastMinute::default();
         for second in 100..150 {
             (0..2).for_each(|_| admissions.note(second * 1000));
         }
         let window = admissions.window(150_000);
-        assert_eq!((window.admissions, window.seconds), (100, 50));
-        let estimate = window.estimate(100).unwrap();
+        assert_eq!((window.count, window.seconds), (100, 50));
+        let estimate = window.estimate(100, 0.0).unwrap();
         assert_eq!(estimate.wait, Duration::from_secs(50));
         // 1.645 · √(1/100 + 1/100) = 0.23264.
         assert!((estimate.low.as_secs_f64() - 38.368).abs() < 0.01, "{estimate:?}");
@@ -126,20 +138,31 @@ mod tests {
     }
 
     #[test]
+    fn who_gives_up_before_a_customer_makes_their_wait_shorter() {
+        let mut admissions = LastMinute::default();
+        for second in 100..150 {
+            (0..2).for_each(|_| admissions.note(second * 1000));
+        }
+        // One in a hundred leaves each second: 100 · ln(1 + 0.01 · 100 / 2) = 40.547 s.
+        let estimate = admissions.window(150_000).estimate(100, 0.01).unwrap();
+        assert!((estimate.wait.as_secs_f64() - 40.547).abs() < 0.001, "{estimate:?}");
+    }
+
+    #[test]
     fn after_a_pause_only_the_last_seconds_count() {
-        let mut admissions = Admissions::default();
+        let mut admissions = LastMinute::default();
         (0..50).for_each(|_| admissions.note(10_000));
         (0..6).for_each(|_| admissions.note(500_000));
         let window = admissions.window(501_000);
-        assert_eq!(window.admissions, 6);
+        assert_eq!(window.count, 6);
         assert_eq!(admissions.rate(501_000, Duration::from_secs(10)), 0.6);
     }
 
     #[test]
     fn few_admissions_give_no_estimate() {
-        let mut admissions = Admissions::default();
-        assert_eq!(admissions.window(1_000).estimate(1), None);
+        let mut admissions = LastMinute::default();
+        assert_eq!(admissions.window(1_000).estimate(1, 0.0), None);
         (0..4).for_each(|_| admissions.note(1_000));
-        assert_eq!(admissions.window(2_000).estimate(1), None);
+        assert_eq!(admissions.window(2_000).estimate(1, 0.0), None);
     }
 }

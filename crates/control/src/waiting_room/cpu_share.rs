@@ -13,6 +13,17 @@ const BURST: Duration = Duration::from_secs(1);
 /// The part of that which strangers leave to those who have a place: their pages come first.
 const RESERVED: f64 = 0.25;
 
+/// Longest time between two pages of a customer, whatever they cost: well below the time for which
+/// a place is kept.
+const LONGEST_REFRESH_S: f64 = 120.0;
+
+/// Shortest time between two pages of each of those who wait, so that all pages take at most half
+/// of a share of `per_s` CPU seconds per second, where one takes `each_s`.
+pub fn least_refresh(waiting: u64, each_s: f64, per_s: f64) -> Duration {
+    let least_s = waiting as f64 * each_s / (per_s * 0.5);
+    Duration::from_secs_f64(least_s.min(LONGEST_REFRESH_S))
+}
+
 /// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asks {
@@ -117,6 +128,14 @@ mod tests {
         assert!((70..=80).contains(&begun), "{begun} of 1 ms within three quarters of 0.1 s");
         (0..begun).for_each(|_| cpu.ends(Asks::Stranger));
         assert!(cpu.begins(Asks::Stranger, 0.1, 0, SECOND));
+    }
+
+    #[test]
+    fn pages_take_half_of_the_share() {
+        // 1000 pages of 1 ms take 1 s, which half of 0.2 gives in 10 s.
+        assert_eq!(least_refresh(1_000, 0.001, 0.2), Duration::from_secs(10));
+        assert_eq!(least_refresh(1_000_000, 0.001, 0.2), Duration::from_secs(120));
+        assert_eq!(least_refresh(0, 0.0, 0.0), Duration::from_secs(120));
     }
 
     #[test]
