@@ -62,6 +62,11 @@ pub const METRICS: &[Metric] = &[
         "sessions that arrived, per second, divided by the machine's speed",
     ),
     metric("completed_ratio", "share", "share of the admitted sessions that completed"),
+    metric(
+        "requests_per_customer",
+        "requests",
+        "requests answered in the measured window for each customer at a time: with fewer than a pass of a transaction has, the window is shorter than the work",
+    ),
     metric("completed_per_offered", "share", "sessions completed as a share of those that arrived"),
     metric("response_mean_ms", "ms", "mean response time from the intended start"),
     metric("response_p50_ms", "ms", "median of the response time"),
@@ -125,7 +130,7 @@ pub const METRICS: &[Metric] = &[
     metric(
         "handshake_time_share",
         "share",
-        "share of the customers' response times that TLS handshakes took",
+        "share of the customers' response times in which their own TLS handshake ran: no measure of what TLS adds, since the other phases wait for the handshakes of others",
     ),
     metric(
         "gc_pause_share",
@@ -162,14 +167,18 @@ pub const METRICS: &[Metric] = &[
     metric(
         "completed_before_per_s",
         "sessions/s",
-        "sessions completed, per second, before the faults of a fault file",
+        "sessions completed, per second, before the faults of a fault file, or before a crowd",
     ),
     metric(
         "completed_during_per_s",
         "sessions/s",
-        "the same from the first fault until all are mended",
+        "the same from the first fault until all are mended, or while a crowd comes",
     ),
-    metric("completed_after_per_s", "sessions/s", "the same from two seconds after that"),
+    metric(
+        "completed_after_per_s",
+        "sessions/s",
+        "the same from two seconds after that; with a crowd, in the last quarter of the measured window",
+    ),
     metric(
         "fairness_before",
         "",

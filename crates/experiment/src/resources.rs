@@ -1,7 +1,7 @@
 //! The processors of an experiment: whole cores by affinity, parts of them by a control group.
 
 use tidegate_host::Cores;
-use tidegate_lab::{Quota, apart};
+use tidegate_lab::{Quota, apart, quota_period};
 
 use crate::experiment::{Combination, POSTGRESQL, Settings};
 use crate::{Error, Result};
@@ -229,8 +229,9 @@ fn shares_of(combinations: &[Combination], open: f64) -> Vec<f64> {
 fn parts_note(shares: &[f64], server: &Cores) -> Option<String> {
     match *shares {
         [share] if share < 1.0 => Some(format!(
-            "One processor is {} of a core: a control group limits the time of service and gate on core {server}. What threads on different cores do to each other is not part of the result.",
-            part(share)
+            "One processor is {} of a core: a control group limits the time of service and gate on core {server}, in periods of {:.1} ms. Work that meets the end of its part of a period waits for the next, which with few customers is a part of the response time. What threads on different cores do to each other is not part of the result.",
+            part(share),
+            1e3 * quota_period(share).as_secs_f64()
         )),
         [least, .., most] => Some(format!(
             "One processor is {} to {} of a core, as each combination says.",

@@ -35,7 +35,7 @@ pub(crate) fn head(name: &str) -> String {
 
 /// Whether a figure is shown as a percentage, by its name.
 pub(crate) fn is_share(name: &str) -> bool {
-    ["share", "ratio", "_use", "_of_capacity"].iter().any(|it| name.contains(it))
+    ["share", "ratio", "_use", "_of_capacity", "_per_offered"].iter().any(|it| name.contains(it))
 }
 
 /// A value of a column as it is read.
@@ -50,6 +50,7 @@ pub(crate) fn cell(name: &str, value: Option<&Value>) -> String {
                 value if share => format!("{:.0} %", 100.0 * value),
                 value if value.abs() >= 100.0 => format!("{value:.0}"),
                 value if name.ends_with("_ms_per_request") => format!("{value:.3}"),
+                value if name.ends_with("_cost") => significant(value, 3),
                 value if name == "price_per_customer" => format!("{value:.2}"),
                 value if name == "customers" => format!("{value:.0}"),
                 value if name == "machine_speed" => format!("{value:.2}"),

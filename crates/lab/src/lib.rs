@@ -31,7 +31,7 @@ pub use neighbour::Neighbour;
 pub use network::Network;
 pub use process::{Exit, Launch, Process};
 pub use pulse::Pulse;
-pub use quota::Quota;
+pub use quota::{Quota, quota_period};
 pub use relay::{Passed, Relay};
 pub use service::{READY, Service};
 pub use tidegate_control::CertificateKey;

@@ -13,9 +13,11 @@ pub struct Quota {
     group: CpuGroup,
 }
 
-/// Period of the quota. With the kernel's default, 100 ms, a quota of one half would stop
+/// Longest period of the quota. With the kernel's default, 100 ms, a quota of one half would stop
 /// the server for 50 ms at a time.
-const PERIOD: Duration = Duration::from_millis(10);
+const LONGEST: Duration = Duration::from_millis(10);
+/// The kernel accepts no shorter period, and no quota below it.
+const SHORTEST: Duration = Duration::from_millis(1);
 
 /// The remedy in error messages.
 const REFUSED: &str = "a CPU quota needs a control group of its own: run as root, or in a control \
@@ -65,12 +67,14 @@ impl Quota {
         processes.iter().try_for_each(|process| self.group.add(*process)).of_machine(REFUSED)
     }
 
-    /// Limits the group to so many processors; `None` removes the limit.
+    /// Limits the group to so many processors; `None` removes the limit. A group below another one
+    /// is limited within the same short period.
     ///
     /// # Errors
     /// The kernel refuses.
     pub fn set(&self, cpus: Option<f64>) -> Result<()> {
-        self.group.set_quota(cpus, PERIOD).of_machine(REFUSED)
+        let period = cpus.map_or(LONGEST, quota_period);
+        self.group.set_quota(cpus, period).of_machine(REFUSED)
     }
 }
 
@@ -87,9 +91,30 @@ impl Drop for Quota {
     }
 }
 
+/// The shortest period in which the kernel limits a group to so many processors: one whose quota
+/// is a millisecond, from 1 to 10 ms. A request that meets the end of its quota waits for the next
+/// period, so with few customers a long period would be most of the response time.
+pub fn quota_period(cpus: f64) -> Duration {
+    let seconds = SHORTEST.as_secs_f64() / cpus.max(f64::MIN_POSITIVE);
+    // Of whole microseconds: the quota of the rounded period is no less than a millisecond.
+    let micros = (seconds.min(LONGEST.as_secs_f64()) * 1e6 - 1e-6).ceil();
+    Duration::from_micros(micros as u64).clamp(SHORTEST, LONGEST)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_period_is_the_shortest_whose_quota_the_kernel_accepts() {
+        let micros = |cpus: f64| quota_period(cpus).as_micros();
+        assert_eq!(
+            [1.0, 0.5, 0.25, 0.3, 0.1, 0.01].map(micros),
+            [1000, 2000, 4000, 3334, 10000, 10000]
+        );
+        assert_eq!(micros(1.5), 1000);
+        assert!((0.3_f64 * 3334.0).round() >= 1000.0);
+    }
 
     #[test]
     fn a_group_below_another_takes_and_limits_a_part_of_its_processes() {

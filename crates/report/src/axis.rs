@@ -31,7 +31,10 @@ impl Axis {
         let ys = || {
             chart.lines.iter().flat_map(|l| l.points.iter().map(|p| p.1)).filter(|y| y.is_finite())
         };
-        let highest = ys().chain(chart.reference.map(|r| r.0)).fold(0.0, f64::max).max(1e-9);
+        let ends = chart.intervals.iter().flatten().map(|(.., high)| *high);
+        let ends = ends.filter(|high| high.is_finite());
+        let drawn = ys().chain(ends).chain(chart.reference.map(|r| r.0));
+        let highest = drawn.fold(0.0, f64::max).max(1e-9);
         // A point beyond the last tick belongs into the frame as well.
         let xs = || chart.lines.iter().flat_map(|line| line.points.iter().map(|point| point.0));
         let lowest = xs().filter(|x| *x > 0.0).fold(f64::INFINITY, f64::min);

@@ -63,6 +63,9 @@ pub struct Chart<'a> {
     pub marks: bool,
     /// Whether the values at an x are shown where the pointer is.
     pub readings: bool,
+    /// Of each line the intervals of its points, drawn as error bars: x, lower and upper end. Empty
+    /// where there are none.
+    pub intervals: &'a [Vec<(f64, f64, f64)>],
     /// Names of lines that have no marks.
     pub unmarked: &'a [&'a str],
     /// Names of lines whose points are not joined: only their marks are drawn.
@@ -99,7 +102,11 @@ impl Chart<'_> {
         self.draw_axes(&axis, &mut svg);
         self.draw_reference(&axis, &mut svg);
         self.draw_moments(&axis, &mut svg);
-        for line in self.lines {
+        for (index, line) in self.lines.iter().enumerate() {
+            for (x, low, high) in self.intervals.get(index).into_iter().flatten() {
+                let ends = (axis.y(*low), axis.y(*high));
+                svg.error_bar(&format!("error line {}", class(&line.name)), axis.x(*x), ends);
+            }
             self.draw_line(line, &axis, &mut svg);
         }
         if size == Size::Wide {
@@ -227,10 +234,15 @@ impl Chart<'_> {
     /// The values of all lines at an x.
     fn reading(&self, x: f64) -> String {
         let mut text = format!("{} {}", self.x_tick.unwrap_or(number)(x), self.x_label);
-        for line in self.lines {
+        for (index, line) in self.lines.iter().enumerate() {
             let at = line.points.iter().find(|(at, y)| *at == x && y.is_finite());
+            let intervals = self.intervals.get(index).into_iter().flatten();
+            let interval = intervals
+                .filter(|(at, ..)| *at == x)
+                .map(|(_, low, high)| format!(" ({} to {})", number(*low), number(*high)));
             if let Some((_, y)) = at {
                 text += &format!("\n{} {} {}", line.name, number(*y), self.y_unit);
+                text.extend(interval);
             }
         }
         text
@@ -313,6 +325,21 @@ mod tests {
             .collect();
         assert_eq!(pieces, [2, 2], "{svg}");
         assert_eq!(svg.matches("<circle").count(), 1, "a point between two gaps: {svg}");
+    }
+
+    #[test]
+    fn an_interval_is_a_bar_within_the_frame_and_in_the_reading() {
+        let lines = line(&[(0.5, 10.0), (4.0, 20.0)]);
+        let intervals = [vec![(4.0, 0.0, 40.0)]];
+        for scale in [Scale::Linear, Scale::Log] {
+            let chart = Chart { intervals: &intervals, readings: true, ..chart(&lines, scale) };
+            let axis = Axis::fit(&chart, Size::Wide);
+            assert!(axis.y(40.0) >= TOP && axis.y(40.0) < axis.y(20.0), "it has room above");
+            let svg = chart.svg();
+            assert_eq!(svg.matches("class=\"error line tide\"").count(), 1, "{svg}");
+            assert!(svg.contains("tide 20 y &lt; z (0 to 40)"), "{svg}");
+            assert!(!svg.contains("NaN"), "{svg}");
+        }
     }
 
     #[test]

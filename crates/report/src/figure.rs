@@ -141,7 +141,7 @@ mod tests {
         let parts = [("a", 1, false), ("b < c", 2, true), ("never", 3, false)];
         let parts =
             parts.map(|(name, colour, striped)| Part { name: name.into(), colour, striped });
-        let bar = Bar { name: "1".into(), values: vec![1.0, 2.0, 0.0] };
+        let bar = Bar { name: "1".into(), values: vec![1.0, 2.0, 0.0], ..Bar::default() };
         let groups = [Group { name: "x".into(), bars: vec![bar] }];
         let bars = StackedBars { parts: &parts, groups: &groups, ..StackedBars::default() };
         let html = stacked("a title", "a note", &bars).into_string();

@@ -24,7 +24,7 @@ const KNOWN: [(&str, usize); 3] = [("off", 1), ("eac", 4), ("tide", 0)];
 const FILE_STYLE: &str = "text { font-family: 'DejaVu Sans', 'Noto Sans', 'Liberation Sans', sans-serif; } \
     .grid { stroke: #e3e1da; stroke-width: 1; } .reference { stroke: #5b6875; stroke-width: 1; stroke-dasharray: 4 4; } \
     .tick { fill: #5b6875; font-size: 12px; } .unit { fill: #5b6875; font-size: 12px; } \
-    .line { fill: none; stroke-width: 2.5; stroke-linejoin: round; } .mark { stroke: #ffffff; stroke-width: 1.5; } \
+    .line { fill: none; stroke-width: 2.5; stroke-linejoin: round; } path.error { fill: none; stroke: #16202a; stroke-width: 1.2; } .mark { stroke: #ffffff; stroke-width: 1.5; } \
     .name { font-size: 13px; font-weight: bold; paint-order: stroke; stroke: #ffffff; stroke-width: 4px; stroke-linejoin: round; } .band { fill: #e3e1da; opacity: .45; } .bar-of { fill: #0b6e99; } \
     .part { stroke: #ffffff; stroke-width: .75; } .stripes { fill: none; stroke: #ffffff; stroke-width: 1.5; stroke-opacity: .75; } \
     .title { fill: #16202a; font-weight: bold; } .at { visibility: hidden; }";

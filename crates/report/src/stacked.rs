@@ -45,13 +45,15 @@ pub struct Group {
 }
 
 /// A bar.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bar {
     /// Its name.
     pub name: String,
     /// Its values, in the order of the parts; none where nothing was measured. What is missing,
     /// negative or not finite is 0.
     pub values: Vec<f64>,
+    /// Lower and upper end of an error bar.
+    pub interval: Option<(f64, f64)>,
 }
 
 /// Width to the right of the bars: half a label.
@@ -142,7 +144,8 @@ impl StackedBars<'_> {
             Size::Wide => self.legend(width),
             Size::Narrow => Vec::new(),
         };
-        let highest = self.bars().map(|(_, bar)| self.total(bar)).fold(0.0, f64::max).max(1e-9);
+        let top = |bar: &Bar| bar.interval.map_or(0.0, |(_, high)| high).max(self.total(bar));
+        let highest = self.bars().map(|(_, bar)| top(bar)).fold(0.0, f64::max).max(1e-9);
         let step = round_step(self.y_max.unwrap_or(highest) / 5.0);
         let y_max = self.y_max.unwrap_or((highest / step - 1e-9).ceil() * step);
         let below = LINE * names.iter().map(Vec::len).max().unwrap_or(0) as f64;
@@ -223,6 +226,9 @@ impl StackedBars<'_> {
             if lower - upper >= 0.05 {
                 rectangle(part, (x, upper), (wide, lower - upper), svg);
             }
+        }
+        if let Some((low, high)) = bar.interval {
+            svg.error_bar("error", x + wide / 2.0, (frame.y(low), frame.y(high)));
         }
     }
 

@@ -48,6 +48,14 @@ impl Svg {
         self.put(&format!(r#"<circle class="{class}" cx="{x}" cy="{y}" r="{radius}"/>"#));
     }
 
+    /// A vertical line with a dash at each end.
+    pub(crate) fn error_bar(&mut self, class: &str, x: f64, (low, high): (f64, f64)) {
+        let (left, right) = (x - 3.5, x + 3.5);
+        self.put(&format!(
+            r#"<path class="{class}" style="stroke-dasharray:none" d="M{x:.1} {low:.1}V{high:.1}M{left:.1} {low:.1}H{right:.1}M{left:.1} {high:.1}H{right:.1}"/>"#
+        ));
+    }
+
     /// A column of the figure that shows a text, and a line where `middle` is, under the pointer.
     pub(crate) fn reading(
         &mut self,

@@ -2,7 +2,9 @@
 //!
 //! Rounds are replicates; levels that a claim spans, such as two loads, are conditions. Each
 //! condition has an interval over its rounds and a verdict, and the claim has one for all of
-//! them: pooled, a figure that is good at one load would hide a bad one at another.
+//! them: pooled, a figure that is good at one load would hide a bad one at another. A ratio whose
+//! two sides span the same levels is therefore one of equal levels: that at twice the capacity is
+//! compared with that at twice the capacity.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -74,6 +76,11 @@ fn claim(rule: &ClaimRule, of: Option<(&str, &str)>, runs: &[Run], load: Option<
             evidence.extend(decides.evidence());
             if conditions.len() > 1 {
                 evidence.insert("decided_by".into(), json!(decides.words()));
+                let fail = conditions.iter().filter(|it| it.verdict == Verdict::DoesNotHold);
+                let fail: Vec<String> = fail.map(Condition::words).collect();
+                if !fail.is_empty() {
+                    evidence.insert("fails_at".into(), json!(fail));
+                }
                 let all: Vec<Value> = conditions.iter().map(Condition::row).collect();
                 evidence.insert("conditions".into(), json!(all));
             }
@@ -183,11 +190,10 @@ fn values(
 ) -> BTreeMap<Levels, Vec<f64>> {
     // A peak is one over all loads, so the load matches nothing there.
     let peak = left.1 == Take::Peak || right.is_some_and(|(_, take)| *take == Take::Peak);
-    let mut fixed: BTreeSet<&str> = left.0.factors().collect();
-    fixed.extend(right.into_iter().flat_map(|(selection, _)| selection.factors()));
-    fixed.extend(load.filter(|_| peak));
     let relative: Vec<_> = rule.relative_to.iter().flat_map(|(a, b)| [a, b]).collect();
-    fixed.extend(relative.iter().flat_map(|selection| selection.factors()));
+    let others = right.into_iter().map(|(selection, _)| selection).chain(relative.iter().copied());
+    let mut fixed = fixed(&left.0, &others.collect::<Vec<_>>());
+    fixed.extend(load.filter(|_| peak));
     let side =
         |metric: &str, side: &(Selection, Take)| taken((rule, metric), side, runs, &fixed, load);
     let compared_metric = rule.compared_metric.as_ref().unwrap_or(&rule.metric);
@@ -216,6 +222,15 @@ fn values(
         }
     }
     varying(by_levels)
+}
+
+/// The factors that match nothing: those that a selection names, unless all of them ask the same of
+/// it. Such a factor has the same levels on both sides, which are compared one by one.
+fn fixed<'s>(left: &'s Selection, others: &[&'s Selection]) -> BTreeSet<&'s str> {
+    let all = || [left].into_iter().chain(others.iter().copied());
+    let is_matched =
+        |factor: &&str| !others.is_empty() && all().all(|it| it.asks_same(left, factor));
+    all().flat_map(Selection::factors).filter(|factor| !is_matched(factor)).collect()
 }
 
 /// Without the factors of which there is one level.

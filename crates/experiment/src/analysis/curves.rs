@@ -44,13 +44,18 @@ impl<'a> Curve<'a> {
     /// The runs in overload: from 1.5 times the capacity on, or where loads are rates, above
     /// that of the peak.
     pub fn overloaded(&self) -> Vec<&'a Run> {
+        self.overloaded_points().flat_map(|point| point.runs.iter().copied()).collect()
+    }
+
+    /// The same by load.
+    pub fn overloaded_points(&self) -> impl Iterator<Item = &Point<'a>> {
         let limit = self.peak().map_or(f64::INFINITY, |peak| peak.load);
-        let is = |run: &&&Run| match (run.settings.load, run.settings.rate) {
+        let is = move |run: &&Run| match (run.settings.load, run.settings.rate) {
             (Some(load), _) => load >= OVERLOAD,
             (None, Some(rate)) => rate > limit,
             (None, None) => false,
         };
-        self.points.iter().flat_map(|point| point.runs.iter().filter(is).copied()).collect()
+        self.points.iter().filter(move |point| point.runs.iter().any(is))
     }
 
     /// The runs below the capacity, or where loads are rates, up to that of the peak.
@@ -121,6 +126,8 @@ mod tests {
         let off = &curves[1];
         assert_eq!((off.peak().unwrap().load, off.points.len()), (0.9, 3));
         assert_eq!(off.peak().unwrap().mean("requests_per_s"), Some(90.5));
+        let each = off.overloaded_points().map(|point| (point.load, point.mean("requests_per_s")));
+        assert_eq!(each.collect::<Vec<_>>(), [(2.0, Some(30.5)), (4.0, Some(10.5))]);
         assert_eq!(mean(off.overloaded(), "requests_per_s"), Some(20.5));
         assert_eq!(mean(off.below(), "requests_per_s"), Some(90.5));
     }

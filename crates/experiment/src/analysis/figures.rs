@@ -6,8 +6,9 @@ mod lines;
 
 use maud::Markup;
 use tidegate_report::{Line, figure, stacked};
+use tidegate_stats::Interval;
 
-use super::{Run, load_factor};
+use super::{Run, load_factor, of_rounds};
 use crate::experiment::{Experiment, FigureRule, Selection, Shows, Windows, XAxis};
 use crate::metrics;
 use bars::Bars;
@@ -109,6 +110,11 @@ pub fn figures(experiment: &Experiment, runs: &[Run], quick: bool, unit: &str) -
     }));
     drawn.retain(|figure| !figure.is_empty());
     drawn
+}
+
+/// The ends of the interval over the rounds; none of a single round. No figure is below 0.
+fn interval(values: impl IntoIterator<Item = (u32, f64)>) -> Option<(f64, f64)> {
+    Interval::of_mean(&of_rounds(values)).map(|it| it.not_negative().ends())
 }
 
 /// Throughput, completed sessions and response time, for experiments without figures.

@@ -113,6 +113,15 @@ pub fn is_closed(experiment: &Experiment) -> bool {
     }
 }
 
+/// The mean of each round that has values: an interval is over rounds, which are the replicates.
+fn of_rounds(values: impl IntoIterator<Item = (u32, f64)>) -> Vec<f64> {
+    let mut rounds: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for (round, value) in values {
+        rounds.entry(round).or_default().push(value);
+    }
+    rounds.into_values().filter_map(tidegate_stats::mean).collect()
+}
+
 /// The mean of a figure over runs that have it.
 pub fn mean<'a>(runs: impl IntoIterator<Item = &'a Run>, metric: &str) -> Option<f64> {
     tidegate_stats::mean(runs.into_iter().filter_map(|run| run.figure(metric)))

@@ -39,7 +39,19 @@ pub(super) fn overhead(experiment: &Experiment, runs: &[Run]) -> Vec<Row> {
         put(&mut row, "work_ms", mean(work));
         put_interval(&mut row, "added_cpu_ms", of(&|it| it.cpu().map(|(clear, all)| all - clear)));
         put_interval(&mut row, "added_cpu_share", of(&|it| it.cpu().map(|(c, all)| all / c - 1.0)));
+        put_interval(
+            &mut row,
+            "clear_response_ms",
+            of(&|it| it.response().map(|(clear, _)| clear)),
+        );
+        put_interval(&mut row, "response_mean_ms", of(&|it| it.response().map(|(_, all)| all)));
         put_interval(&mut row, "added_response_ms", of(&|it| it.added("response_mean_ms")));
+        let share = |it: &Pair<'_>| it.response().map(|(clear, all)| 1.0 - clear / all);
+        put_interval(&mut row, "added_response_share", of(&share));
+        // The customer's own handshake is a part of what is added: the other phases wait for the
+        // handshakes of other customers.
+        let phase = |it: &Pair<'_>| it.run.figure("handshake_time_share");
+        put_interval(&mut row, "handshake_time_share", of(&phase));
         row
     };
     groups.into_iter().map(row).collect()
@@ -138,6 +150,29 @@ mod tests {
         let near = |(a, b): (f64, f64), (c, d): (f64, f64)| (a - c).abs() + (b - d).abs() < 1e-9;
         assert!(near(points[0], (0.1, 10.0)) && near(points[1], (10.0, 0.1)), "{points:?}");
         assert!((added(&cpus).unwrap() - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_share_of_the_response_time_is_that_of_pages_with_and_without() {
+        // 10 ms in the clear and 50 ms with TLS, of which the handshake phase is 10 ms: the phase
+        // alone would say 20 %, and 80 % is what TLS adds.
+        let run = |name: &str, connection: &str, figures: &[(&str, f64)]| {
+            record(name, 0, &[("connection", connection), ("transaction", "1")], figures)
+        };
+        let records = [
+            run("a", "clear", &[("response_mean_ms", 10.0)]),
+            run("b", "tls", &[("response_mean_ms", 50.0), ("handshake_time_share", 0.2)]),
+        ];
+        let text = "name = \"x\"\nabout = \"x\"\n[[factors]]\nname = \"connection\"\n\
+                    levels = [{ name = \"clear\", tls = \"1.3\" }, { name = \"tls\", tls = \"1.2\" }]\n\
+                    [[factors]]\nname = \"transaction\"\nlevels = [{ name = \"1\", time_scale = 1 }]\n\
+                    [overhead]\nfactor = \"connection\"\nclear = \"clear\"\n";
+        let experiment = Experiment::from_toml(text, "x").unwrap();
+        let rows = overhead(&experiment, &runs(&records));
+        let [row] = &rows[..] else { panic!("{rows:?}") };
+        let is = |name: &str, expected: f64| (row[name].as_f64().unwrap() - expected).abs() < 1e-9;
+        assert!(is("added_response_ms", 40.0) && is("added_response_share", 0.8), "{row:?}");
+        assert!(is("handshake_time_share", 0.2) && is("clear_response_ms", 10.0), "{row:?}");
     }
 
     #[test]

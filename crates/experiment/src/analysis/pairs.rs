@@ -20,6 +20,12 @@ impl Pair<'_> {
         Some((of(self.clear)?, of(self.run)?))
     }
 
+    /// Mean response times in the clear and as it is.
+    pub(super) fn response(&self) -> Option<(f64, f64)> {
+        let of = |run: &Run| run.figure("response_mean_ms").filter(|it| *it > 0.0);
+        Some((of(self.clear)?, of(self.run)?))
+    }
+
     pub(super) fn added(&self, metric: &str) -> Option<f64> {
         Some(self.run.figure(metric)? - self.clear.figure(metric)?)
     }

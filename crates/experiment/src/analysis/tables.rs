@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 use tidegate_stats::{Interval, mean};
 
-use super::curves::{Curve, curves};
+use super::curves::{Curve, Point, curves};
 use super::figures::course;
 use super::overhead::{crossing, overhead};
 use super::published::{beside, beside_points, beside_ratios};
 use super::rows::{columns, put};
 use super::scalability::scalability;
 use super::servers::servers;
-use super::{Run, is_closed, run, usual_cost};
+use super::{Run, is_closed, of_rounds, run, usual_cost};
 use crate::experiment::{Experiment, Levels, TableRule};
 use crate::metrics::{self, messages};
 use crate::record::{Kind, Record};
@@ -53,7 +53,7 @@ fn asked(experiment: &Experiment, table: &TableRule, runs: &[Run]) -> Vec<Row> {
     let row = |(levels, runs): (Levels, Vec<&Run>)| {
         let mut row = columns(experiment, &levels);
         for metric in &table.metrics {
-            put_mean(&mut row, metric, &runs, |run| run.figure(metric));
+            put_mean(&mut row, metric, &runs, |run| run.value(metric));
         }
         row
     };
@@ -62,13 +62,7 @@ fn asked(experiment: &Experiment, table: &TableRule, runs: &[Run]) -> Vec<Row> {
 
 /// A figure of runs: the mean over the rounds, and its interval where there are several.
 fn put_mean(row: &mut Row, name: &str, runs: &[&Run], value: impl Fn(&Run) -> Option<f64>) {
-    let mut rounds: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    for run in runs {
-        if let Some(value) = value(run) {
-            rounds.entry(run.round).or_default().push(value);
-        }
-    }
-    let rounds: Vec<f64> = rounds.into_values().filter_map(mean).collect();
+    let rounds = of_rounds(runs.iter().filter_map(|run| Some((run.round, value(run)?))));
     put(row, name, mean(rounds.iter().copied()));
     if let Some(interval) = Interval::of_mean(&rounds) {
         // No metric is below 0.
@@ -102,48 +96,59 @@ pub const OVERLOADED_REQUESTS: &str = "overloaded_requests_of_capacity";
 pub const OVERLOADED_COMPLETED: &str = "overloaded_completed_of_capacity";
 
 /// Tables 1 and 2 of the paper: the load that overloads the server, its peak, and what is left
-/// in overload.
+/// in overload. A row for each load of an overload: twice and four times the capacity are no
+/// replicates of each other.
 fn knee(experiment: &Experiment, curves: &[Curve<'_>]) -> Vec<Row> {
     if is_closed(experiment) {
         return Vec::new();
     }
-    let row = |curve: &Curve<'_>| {
+    let rows = |curve: &Curve<'_>| {
         let peak = curve.peak()?;
-        let mut row = columns(experiment, &curve.levels);
-        let overloaded = curve.overloaded();
-        for (name, runs, metric) in [
-            ("new_clients_per_s", &peak.runs, "offered_per_s"),
-            ("peak_requests_per_s", &peak.runs, "requests_per_s"),
-            ("overloaded_requests_per_s", &overloaded, "requests_per_s"),
-            (OVERLOADED_REQUESTS, &overloaded, "requests_of_capacity"),
-            (OVERLOADED_COMPLETED, &overloaded, "completed_of_capacity"),
-        ] {
-            put_mean(&mut row, name, runs, |run| run.figure(metric));
+        let mut of_peak = columns(experiment, &curve.levels);
+        for (name, metric) in
+            [("new_clients_per_s", "offered_per_s"), ("peak_requests_per_s", "requests_per_s")]
+        {
+            put_mean(&mut of_peak, name, &peak.runs, |run| run.figure(metric));
         }
-        for (name, value) in beside(&experiment.name, &curve.levels) {
-            put(&mut row, name, Some(value));
-        }
-        Some(row)
+        let published = beside(&experiment.name, &curve.levels);
+        let row = |point: &Point<'_>| {
+            let mut row = of_peak.clone();
+            row.insert("overloaded_at".into(), json!(point.load.to_string()));
+            for (name, metric) in [
+                ("overloaded_requests_per_s", "requests_per_s"),
+                (OVERLOADED_REQUESTS, "requests_of_capacity"),
+                (OVERLOADED_COMPLETED, "completed_of_capacity"),
+                ("overloaded_completed_per_offered", "completed_per_offered"),
+            ] {
+                put_mean(&mut row, name, &point.runs, |run| run.figure(metric));
+            }
+            row.extend(published.iter().map(|(name, value)| ((*name).to_owned(), json!(value))));
+            row
+        };
+        let overloaded: Vec<Row> = curve.overloaded_points().map(row).collect();
+        Some(if overloaded.is_empty() { vec![of_peak] } else { overloaded })
     };
-    curves.iter().filter_map(row).collect()
+    curves.iter().filter_map(rows).flatten().collect()
 }
 
-/// Figures 7 and 12: the share of full handshakes below and beyond the knee.
+/// Figures 7 and 12: the share of full handshakes at each load.
 fn handshakes(experiment: &Experiment, curves: &[Curve<'_>]) -> Vec<Row> {
-    let row = |curve: &Curve<'_>| {
-        let mut row = columns(experiment, &curve.levels);
-        let (below, overloaded) = (curve.below(), curve.overloaded());
-        let share = |run: &Run| run.figure("full_handshake_share");
-        put_mean(&mut row, "full_share_below", &below, share);
-        put_mean(&mut row, "full_share_overloaded", &overloaded, share);
-        below.iter().chain(&overloaded).any(|run| share(run).is_some()).then_some(row)
+    let rows = |curve: &Curve<'_>| {
+        let row = |point: &Point<'_>| {
+            let share = |run: &Run| run.figure("full_handshake_share");
+            let mut row = columns(experiment, &curve.levels);
+            row.insert("at".into(), json!(point.load.to_string()));
+            put_mean(&mut row, "full_handshake_share", &point.runs, share);
+            point.runs.iter().any(|run| share(run).is_some()).then_some(row)
+        };
+        curve.points.iter().filter_map(row).collect::<Vec<_>>()
     };
-    curves.iter().filter_map(row).collect()
+    curves.iter().flat_map(rows).collect()
 }
 
-/// Figures 6 and 11: mean milliseconds of each phase, below and beyond the knee where there is
-/// one. Phases that the customers observe begin with `customer.`; a trace adds those of the gate
-/// and the places of a request, `gate.` and `request.`.
+/// Figures 6 and 11: mean milliseconds of each phase, at each load where there are several. Phases
+/// that the customers observe begin with `customer.`; a trace adds those of the gate and the places
+/// of a request, `gate.` and `request.`.
 fn phases(experiment: &Experiment, curves: &[Curve<'_>], runs: &[Run]) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut add = |levels: &Levels, load: &str, runs: &[&Run]| {
@@ -157,8 +162,9 @@ fn phases(experiment: &Experiment, curves: &[Curve<'_>], runs: &[Run]) -> Vec<Ro
         }
     };
     for curve in curves {
-        add(&curve.levels, "below", &curve.below());
-        add(&curve.levels, "overloaded", &curve.overloaded());
+        for point in &curve.points {
+            add(&curve.levels, &point.load.to_string(), &point.runs);
+        }
     }
     if curves.is_empty() {
         for (levels, runs) in by_levels(runs) {
@@ -194,10 +200,13 @@ pub fn compared(experiment: &Experiment) -> Vec<&'static str> {
     }
 }
 
-const OF_ARRIVALS: [&str; 8] = [
+const OF_ARRIVALS: [&str; 11] = [
     "offered_per_s",
     "requests_per_s",
+    "requests_of_capacity",
     "completed_per_s",
+    "completed_of_capacity",
+    "completed_per_offered",
     "refused_per_s",
     "completed_ratio",
     "response_mean_ms",
@@ -205,8 +214,9 @@ const OF_ARRIVALS: [&str; 8] = [
     "full_handshake_share",
 ];
 
-const OF_CLOSED_LOOPS: [&str; 10] = [
+const OF_CLOSED_LOOPS: [&str; 11] = [
     "requests_per_s",
+    "requests_per_customer",
     "response_mean_ms",
     "response_p95_ms",
     "handshake_time_share",

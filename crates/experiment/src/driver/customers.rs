@@ -12,6 +12,7 @@ use tidegate_load::{
     Suite, Summary, TlsVersions,
 };
 
+use super::crowd;
 use super::faults::Played;
 use super::host::HostReadings;
 use super::relayed::relayed;
@@ -19,7 +20,7 @@ use super::room::RoomReadings;
 use super::{Driver, Readings, Window, failed, write};
 use crate::experiment::Settings;
 use crate::metrics::Figures;
-use crate::record::Second;
+use crate::record::{Kind, Second};
 use crate::resources::Grant;
 use crate::system::{CpuSeconds, LOAD_TRACE, Started, TIERS};
 use crate::warm_up::WarmUp;
@@ -141,6 +142,13 @@ impl Driver for Customers {
         let from = began.unwrap_or_else(Instant::now) + warm_up;
         let length = Duration::from_secs_f64(summary.measured_s);
         let mut figures = self.figures(&summary, &measured, window.grant);
+        if settings.crowd.is_some() {
+            figures.extend(crowd::figures(&summary.series, &window.planned.windows));
+        }
+        if let Some(customers) = settings.customers {
+            let answered = summary.requests_per_s * summary.measured_s;
+            figures.insert("requests_per_customer".into(), answered / f64::from(customers));
+        }
         if let Some(faults) = faults {
             figures.extend(faults.figures(&summary.series, warm_up.as_secs_f64())?);
         }
@@ -177,7 +185,11 @@ impl Customers {
         if let Some(fleet) = started.system().fleet() {
             plan.resolve = vec![fleet.resolve()?];
         }
-        plan.arrivals = Some(self.offered.arrivals.clone());
+        let crowd = settings.crowd.filter(|_| planned.kind == Kind::Run);
+        plan.arrivals = Some(match self.offered.rate_per_s.zip(crowd) {
+            Some((per_s, times)) => crowd::arrivals(per_s, times, &planned.windows),
+            None => self.offered.arrivals.clone(),
+        });
         plan.warm_up = Duration::from_secs_f64(planned.windows.warm_up_s);
         plan.measure = Duration::from_secs_f64(planned.windows.measured_s);
         (plan.time_scale, plan.patience_scale) = (settings.time_scale, settings.patience_scale);

@@ -11,7 +11,7 @@ use crate::system::{Decided, Fleet, Started, fairness};
 use crate::{Error, Result};
 
 /// The parts of the measured window, in the names of figures.
-const PHASES: [&str; 3] = ["before", "during", "after"];
+pub(super) const PHASES: [&str; 3] = ["before", "during", "after"];
 
 /// The faults of a run, and what gates had decided on when its phases began and ended.
 pub(super) struct Played<'a> {
@@ -74,7 +74,11 @@ impl<'a> Played<'a> {
 
 /// Sessions completed per second in a part of the measured window; `None` if no whole second is
 /// in it.
-fn completed_per_s(series: &[Point], warm_up_s: f64, (from, to): (f64, f64)) -> Option<f64> {
+pub(super) fn completed_per_s(
+    series: &[Point],
+    warm_up_s: f64,
+    (from, to): (f64, f64),
+) -> Option<f64> {
     let within = |point: &&Point| {
         let end_s = point.at_s - warm_up_s;
         point.measured && end_s - point.length_s >= from - 0.1 && end_s <= to + 0.1

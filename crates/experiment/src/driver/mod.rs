@@ -1,5 +1,6 @@
 //! What comes to a system in a run, and what is read of it.
 
+mod crowd;
 mod customers;
 mod faults;
 mod host;

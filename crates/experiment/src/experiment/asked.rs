@@ -7,8 +7,9 @@ use tidegate_config::{Section, did_you_mean};
 
 use super::factors::Factor;
 use super::keys::{OVERHEAD, SERVERS, SERVERS_SITE, TABLE};
-use super::rules::{factor, id, listed_metrics, unknown};
+use super::rules::{factor, id, listed, unknown};
 use super::selection::Selection;
+use crate::phases;
 
 /// A table: a row for each combination of levels, with means over the rounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -100,7 +101,8 @@ impl TableRule {
         let id = id(table, &TABLE.id);
         let title = table.read(&TABLE.title);
         let metrics = table.read(&TABLE.metrics);
-        let metrics = metrics.and_then(|names| listed_metrics(&table.get("metrics")?, &names));
+        let metrics =
+            metrics.and_then(|names| listed(&table.get("metrics")?, &names, phases::is_known));
         let runs =
             table.given(&TABLE.r#where).map(|it| Selection::read(&it, factors)).unwrap_or_default();
         let note = table.given(&TABLE.note).unwrap_or_default().to_owned();

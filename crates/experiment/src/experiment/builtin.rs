@@ -15,6 +15,8 @@ pub struct BuiltIn {
 pub const BUILT_IN: &[BuiltIn] = &[
     BuiltIn { name: "overload", text: include_str!("../../experiments/overload.toml") },
     BuiltIn { name: "patience", text: include_str!("../../experiments/patience.toml") },
+    BuiltIn { name: "sessions", text: include_str!("../../experiments/sessions.toml") },
+    BuiltIn { name: "crowd", text: include_str!("../../experiments/crowd.toml") },
     BuiltIn { name: "rivals", text: include_str!("../../experiments/rivals.toml") },
     BuiltIn { name: "peers", text: include_str!("../../experiments/peers.toml") },
     BuiltIn { name: "tomcat", text: include_str!("../../experiments/tomcat.toml") },
@@ -76,7 +78,7 @@ mod tests {
      {
         let security = BuiltIn::named("security").unwrap().experiment();
         let counts = [false, true].map(|quick| security.combinations(quick).len());
-        assert_eq!(counts, [313, 17]);
+        assert_eq!(counts, [276, 17]);
         let [full, quick] = [false, true].map(|quick| length_s(&security, quick));
         assert!(full < 5400.0 && quick < 600.0, "{full} s, quick {quick} s");
     }
@@ -99,6 +101,9 @@ mod tests {
             all.filter(|one| one.settings.password_cost == "owasp").collect::<Vec<_>>()
         };
         assert_eq!((costly(false).len(), costly(true).len()), (6, 0));
+        // Ten customers need 2.2 s for a pass of the mix.
+        let windows = security.windows(false);
+        assert!(costly(false).iter().all(|one| windows.of_run(&one.settings).measured_s > 6.0));
         let all = costly(false);
         let has = |runs: &Selection| all.iter().any(|one| runs.contains(&one.levels));
         for claim in &security.claims {

@@ -166,7 +166,7 @@ keys! {
         /// processors: as if each had a machine of its own. 1 limits none.
         app_server_share: Number(0.1, 1.0) = Is("1");
         /// What a check of a password costs the auction site, the brokerage and the shop: `light` about 50 µs
-        /// of a core, `owasp`, as in production, about 20 ms. Users of the auction are stored with
+        /// of a core, `owasp`, as in production, 20 to 35 ms, by machine. Users of the auction are stored with
         /// quick hashes, which `owasp` replaces when they first sign in.
         password_cost: Words(PASSWORD_COSTS) = Is("light");
         /// Kind of the certificate that customers meet. Tomcat and Node have `rsa-2048` and
@@ -229,6 +229,12 @@ keys! {
         time_scale: Number(0.001, 100.0) = Is("0.025");
         /// Further factor of the customers' patience.
         patience_scale: Number(0.001, 100.0) = Is("1");
+        /// A crowd that comes and goes: in the second quarter of the measured window as many times
+        /// as many sessions arrive. What completes before it, during it and in the last quarter is
+        /// in `completed_before_per_s`, `completed_during_per_s` and `completed_after_per_s`.
+        crowd: Number(1.0, 100.0) = Else("none");
+        /// Factor of warm-up and measured window, for work that takes longer than they do.
+        window_scale: Number(0.1, 100.0) = Else("1");
     }
 
     /// Times and repetitions of the windows.
@@ -292,9 +298,9 @@ keys! {
 
     /// A claim. The figure is the metric of the selected runs, or its ratio to that of the runs
     /// that they are compared with: those of the same round with the same levels of every factor
-    /// that neither selection names. Rounds are replicates, five at least; the verdict follows
-    /// from the interval (95 %) over them. Runs of other levels are other conditions: each has a
-    /// verdict, and the claim holds if it holds in all of them.
+    /// that neither selection names, or of which both ask the same. Rounds are replicates, five at
+    /// least; the verdict follows from the interval (95 %) over them. Runs of other levels are other
+    /// conditions: each has a verdict, and the claim holds if it holds in all of them.
     pub(super) static CLAIM: ClaimKeys {
         /// Short name.
         id: Text("letters, digits and hyphens") = Required("collapse");
@@ -385,7 +391,7 @@ keys! {
         title: Text("") = Required("The baseline at rising load");
         /// A sentence below the title.
         note: Text("") = Unset;
-        /// Its columns.
+        /// Its columns: metrics, and phases where they are measured.
         metrics: List<Text>(Text("see below")) = Required("server_use, response_mean_ms");
         /// The runs.
         r#where: Subtable = Else("all runs");

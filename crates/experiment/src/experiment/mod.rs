@@ -182,11 +182,17 @@ impl Windows {
     }
 
     /// The times of a run with these settings: the warm-up is longer for each customer that is
-    /// at the site at a time.
+    /// at the site at a time, and both windows where the work takes longer.
     pub fn of_run(&self, settings: &Settings) -> Self {
         let customers = f64::from(settings.customers.unwrap_or_default());
         let warm_up_s = self.warm_up_s + customers * self.warm_up_per_customer_s;
-        Self { warm_up_s, warm_up_per_customer_s: 0.0, ..*self }
+        let scale = settings.window_scale.unwrap_or(1.0);
+        Self {
+            warm_up_s: warm_up_s * scale,
+            measured_s: self.measured_s * scale,
+            warm_up_per_customer_s: 0.0,
+            ..*self
+        }
     }
 }
 

@@ -300,7 +300,7 @@ fn shows(table: &Section<'_>) -> Option<Shows> {
         }
         [("stack", value)] => {
             let names = table.given(&FIGURE.stack)?;
-            listed_metrics(value, &names).map(Shows::Stack)
+            listed(value, &names, |_| false).map(Shows::Stack)
         }
         [(_, value)] => {
             let name = table.given(&FIGURE.course)?;
@@ -325,9 +325,13 @@ fn shows(table: &Section<'_>) -> Option<Shows> {
     }
 }
 
-/// The names of metrics in a list. `None` after a mistake.
-pub(super) fn listed_metrics(value: &Value<'_>, names: &[&str]) -> Option<Vec<String>> {
-    let other = names.iter().find(|name| metrics::of(name).is_none());
+/// The names of metrics in a list, or of others that pass. `None` after a mistake.
+pub(super) fn listed(
+    value: &Value<'_>,
+    names: &[&str],
+    passes: fn(&str) -> bool,
+) -> Option<Vec<String>> {
+    let other = names.iter().find(|name| metrics::of(name).is_none() && !passes(name));
     if let Some(name) = other.or(names.is_empty().then_some(&"")) {
         unknown(value, "must name metrics", name, &metrics::names());
         return None;

@@ -41,6 +41,11 @@ impl Selection {
         self.0.contains_key(factor)
     }
 
+    /// Whether it asks the same of a factor as another one does.
+    pub fn asks_same(&self, other: &Self, factor: &str) -> bool {
+        self.0.get(factor) == other.0.get(factor)
+    }
+
     /// The factors that it says something about.
     pub fn factors(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)

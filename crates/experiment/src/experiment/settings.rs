@@ -134,6 +134,12 @@ pub struct Settings {
     pub time_scale: f64,
     /// Further factor of their patience.
     pub patience_scale: f64,
+    /// How many times as many sessions arrive in the second quarter of the measured window.
+    #[serde(default)]
+    pub crowd: Option<f64>,
+    /// Factor of the times of the windows.
+    #[serde(default)]
+    pub window_scale: Option<f64>,
 }
 
 /// What results lack that were measured before these keys were there.
@@ -344,6 +350,8 @@ impl Settings {
             "relay" => self.relay = from.read(&w.relay)?,
             "round_trip" => self.round_trip = from.read(&w.round_trip)?.as_secs_f64(),
             "time_scale" => self.time_scale = from.read(&w.time_scale)?,
+            "crowd" => self.crowd = Some(from.read(&w.crowd)?),
+            "window_scale" => self.window_scale = Some(from.read(&w.window_scale)?),
             "patience_scale" => self.patience_scale = from.read(&w.patience_scale)?,
             _ => return None,
         }
@@ -360,9 +368,10 @@ impl Settings {
         all.filter(|name| *name != "ready_within").collect()
     }
 
-    /// Settings that have the same capacity: all but the policy and the offered load.
+    /// Settings that have the same capacity: all but the policy, and what is offered for how long.
     pub fn capacity_key(&self) -> String {
-        let mut same = Self { policy: "off".into(), ..self.clone() };
+        let mut same =
+            Self { policy: "off".into(), crowd: None, window_scale: None, ..self.clone() };
         same.offer((None, None, None));
         serde_json::to_string(&same).expect("plain fields are written without errors")
     }

@@ -95,6 +95,8 @@ fn the_warm_up_is_longer_for_each_customer_of_a_closed_loop() {
     let customers = Settings { customers: Some(50), ..Settings::default() };
     assert_eq!(quick.of_run(&customers).warm_up_s, 1.5);
     assert_eq!(quick.of_run(&open).warm_up_s, 1.0, "no effect in an open model");
+    let longer = Settings { window_scale: Some(4.0), ..customers };
+    assert_eq!((quick.of_run(&longer).warm_up_s, quick.of_run(&longer).measured_s), (6.0, 4.0));
     let mistakes = read(&closed().replace("\"30ms\"", "\"11s\"")).unwrap_err();
     let expected = "windows.warm_up_per_customer = \"11s\": must be a duration of 0ms to 10s";
     assert!(mistakes.contains(expected), "{mistakes}");

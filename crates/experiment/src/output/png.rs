@@ -97,7 +97,7 @@ mod tests {
     fn bars_have_the_colours_of_their_parts_and_stripes_between() {
         let Some(painter) = Painter::new() else { return };
         let parts = [Part { name: "idle".into(), colour: 6, striped: true }];
-        let bars = vec![Bar { name: "1".into(), values: vec![5.0] }];
+        let bars = vec![Bar { name: "1".into(), values: vec![5.0], ..Bar::default() }];
         let groups = [Group { name: "x".into(), bars }];
         let bars = StackedBars { parts: &parts, groups: &groups, ..StackedBars::default() };
         let file = Palette::of(&[]).file(&bars.svg(), "x");

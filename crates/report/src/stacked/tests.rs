@@ -7,8 +7,11 @@ fn parts() -> Vec<Part> {
 }
 
 fn group(name: &str, bars: &[(&str, [f64; 2])]) -> Group {
-    let bar =
-        |(name, values): &(&str, [f64; 2])| Bar { name: (*name).into(), values: values.into() };
+    let bar = |(name, values): &(&str, [f64; 2])| Bar {
+        name: (*name).into(),
+        values: values.into(),
+        ..Bar::default()
+    };
     Group { name: name.into(), bars: bars.iter().map(bar).collect() }
 }
 
@@ -112,9 +115,20 @@ fn no_bars_and_values_that_are_none_draw_without_nonsense() {
 fn a_bar_that_was_not_measured_keeps_its_place_and_says_so() {
     let parts = parts();
     let mut groups = [group("off", &[("2", [1.0, 2.0])]), group("tide", &[("2", [1.0, 2.0])])];
-    groups[0].bars.push(Bar { name: "4".into(), values: Vec::new() });
+    groups[0].bars.push(Bar { name: "4".into(), values: Vec::new(), ..Bar::default() });
     let svg = StackedBars { parts: &parts, groups: &groups, ..Default::default() }.svg();
     assert!(svg.contains(">4</text>"), "{svg}");
     assert_eq!(svg.matches("not measured").count(), 2, "tooltip and description: {svg}");
     assert!(!svg.contains("in all 0"), "{svg}");
+}
+
+#[test]
+fn an_interval_is_a_bar_within_the_frame() {
+    let parts = parts();
+    let mut groups = [group("off", &[("2", [1.0, 2.0])])];
+    groups[0].bars[0].interval = Some((2.0, 40.0));
+    let bars = StackedBars { parts: &parts, groups: &groups, ..Default::default() };
+    assert!(bars.frame(Size::Wide).y_max >= 40.0);
+    let svg = bars.svg();
+    assert_eq!(svg.matches("class=\"error\"").count(), 1, "{svg}");
 }

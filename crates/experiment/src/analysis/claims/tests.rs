@@ -118,6 +118,58 @@ fn a_claim_that_fails_at_one_load_does_not_hold_and_names_it() {
     assert_eq!(verdicts.iter().filter(|verdict| **verdict == "holds").count(), 3);
 }
 
+/// Six rounds of `off`, by load and processors; a third of the rounds is 5 % above, and a third
+/// below.
+fn collapse(value: impl Fn(&str, &str) -> f64) -> Vec<Record> {
+    let mut all = measured(0.0);
+    for record in all.iter_mut().filter(|record| record.planned.levels["policy"] == "off") {
+        let levels = &record.planned.levels;
+        let noise = [1.0, 1.05, 0.95][record.planned.round as usize % 3];
+        let value = noise * value(&levels["load"], &levels["processors"]);
+        record.figures.insert("requests_per_s".into(), value);
+    }
+    all
+}
+
+#[test]
+fn a_collapse_at_one_load_is_no_smaller_collapse_at_both() {
+    // 0.63 at twice the capacity and 0 at four times: pooled, 0.32 (0.16 to 0.47) of a peak, which
+    // no load has.
+    let share = |load: &str, _: &str| match load {
+        "2" => 0.63,
+        "4" => 0.0,
+        _ => 1.0,
+    };
+    let claim = "where = { policy = \"off\", load = \">= 2\" }\nat_most = 0.25";
+    let claims = check(&experiment(claim), &runs(&collapse(share)), false);
+    let [claim] = &claims[..] else { panic!("{claims:?}") };
+    assert_eq!(claim.verdict, Verdict::DoesNotHold, "{:?}", claim.evidence);
+    let one_and_two = ["load 2, processors 1", "load 2, processors 2"];
+    assert_eq!(claim.evidence["fails_at"], json!(one_and_two));
+    assert!((mean(claim) - 0.63).abs() < 1e-9, "of a condition, not of the pool");
+    let conditions = claim.evidence["conditions"].as_array().unwrap();
+    let means: Vec<f64> = conditions.iter().map(|it| it["mean"].as_f64().unwrap()).collect();
+    assert!(means.iter().all(|it| it.abs() < 1e-9 || (it - 0.63).abs() < 1e-9), "{means:?}");
+}
+
+#[test]
+fn a_ratio_of_equal_loads_is_one_for_each_load() {
+    // Two processors have twice the throughput of one at load 2, and at load 4 the same: summed
+    // over both loads 102 to 52, a factor of 1.96, which no load has.
+    let served = |load: &str, processors: &str| match (load, processors) {
+        ("2", "1") => 50.0,
+        ("2", _) => 100.0,
+        _ => 2.0,
+    };
+    let claim = "where = { policy = \"off\", processors = 2, load = \">= 2\" }\n\
+                 compared_with = { policy = \"off\", processors = 1, load = \">= 2\" }\n\
+                 take = \"mean\"\ncompared_take = \"mean\"\nat_least = 1.7\nat_most = 2.3";
+    let claims = check(&experiment(claim), &runs(&collapse(served)), false);
+    assert_eq!(claims[0].verdict, Verdict::DoesNotHold, "{:?}", claims[0].evidence);
+    assert_eq!(claims[0].evidence["fails_at"], json!(["load 4"]));
+    assert!((mean(&claims[0]) - 1.0).abs() < 1e-9);
+}
+
 #[test]
 fn rounds_are_replicates_and_fewer_than_five_decide_nothing() {
     let mut all = measured(0.0);

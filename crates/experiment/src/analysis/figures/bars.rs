@@ -41,7 +41,11 @@ impl Bars {
         let group = |(name, runs): (String, Vec<&Run>)| {
             let bars = places.iter().map(|place| {
                 let runs = at(experiment, place, &runs);
-                Bar { name: place.to_string(), values: mean(of, &runs) }
+                Bar {
+                    name: place.to_string(),
+                    values: mean(of, &runs),
+                    interval: interval(of, &runs),
+                }
             });
             Group { name, bars: bars.collect() }
         };
@@ -69,7 +73,10 @@ impl Bars {
         let group = |(name, runs): (String, Vec<&Run>)| {
             let value = |metric| analysis::mean(runs.iter().copied(), metric);
             let values = names.iter().map(|name| value(name).unwrap_or_default()).collect();
-            Group { name, bars: vec![Bar { name: String::new(), values }] }
+            let sum = |run: &Run| names.iter().map(|name| run.figure(name)).sum::<Option<f64>>();
+            let interval =
+                super::interval(runs.iter().filter_map(|run| Some((run.round, sum(run)?))));
+            Group { name, bars: vec![Bar { name: String::new(), values, interval }] }
         };
         Self {
             parts: names.iter().enumerate().map(part).collect(),
@@ -154,6 +161,15 @@ fn mean(of: Segments, runs: &[&Run]) -> Vec<f64> {
     let parts = all.first().map_or(0, Vec::len);
     let sum = |part: usize| all.iter().map(|values| values[part]).sum::<f64>();
     (0..parts).map(|part| sum(part) / all.len() as f64).collect()
+}
+
+/// The interval of the sum of all parts; of shares, whose sum is 1, that of the lowest part.
+fn interval(of: Segments, runs: &[&Run]) -> Option<(f64, f64)> {
+    super::interval(runs.iter().filter_map(|run| {
+        let values = segments::values(of, run)?;
+        let shown = if of == Segments::Handshakes { values[0] } else { values.iter().sum() };
+        Some((run.round, shown))
+    }))
 }
 
 #[cfg(test)]
@@ -241,6 +257,14 @@ mod tests {
         assert_eq!(names, ["below", "above"]);
         assert!(sums(&bars).iter().all(|(.., sum)| (sum - 1.0).abs() < 1e-9));
         assert_eq!(bars.stacked().y_max, Some(1.0));
+    }
+
+    #[test]
+    fn a_bar_has_the_interval_of_its_sum_over_the_rounds() {
+        let bars = bars(TEXT);
+        // Rounds of 110 and 112: 111 ± 12.706 · √2/√2.
+        let (low, high) = bars.groups[0].bars[0].interval.unwrap();
+        assert!((low - 98.294).abs() < 1e-2 && (high - 123.706).abs() < 1e-2, "{low} {high}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use tidegate_report::{Chart, Line, Scale, round_step, time_ticks};
+use tidegate_stats::mean;
 
 use super::groups::{groups, load_of};
 use crate::analysis::{Run, load_factor, pairs};
@@ -16,6 +17,8 @@ const MOST_MARKS: usize = 20;
 /// A figure of lines.
 pub(super) struct Lines {
     pub(super) lines: Vec<Line>,
+    /// Of each line the intervals of its points over the rounds.
+    intervals: Vec<Vec<(f64, f64, f64)>>,
     x_label: String,
     x_ticks: Vec<f64>,
     x_tick: Option<fn(f64) -> String>,
@@ -45,15 +48,16 @@ impl Lines {
         let warm_up_s = (rule.x == XAxis::Time)
             .then(|| selected.first().map(|run| windows.of_run(&run.settings).warm_up_s));
         let groups = groups(experiment, rule, selected);
-        let line = |(name, runs): (String, Vec<&Run>)| Line {
-            name,
-            points: points(&runs, rule.x, metric),
+        let line = |(name, runs): (String, Vec<&Run>)| {
+            let (points, intervals) = points(&runs, rule.x, metric);
+            (Line { name, points }, intervals)
         };
-        let lines: Vec<Line> = groups.into_iter().map(line).collect();
+        let (lines, intervals): (Vec<Line>, Vec<_>) = groups.into_iter().map(line).unzip();
         let load = load_factor(experiment).unwrap_or_default();
         let (x_label, x_ticks, x_max) = x_axis(rule.x, &lines, load, unit);
         Self {
             lines,
+            intervals,
             x_label,
             x_ticks,
             x_tick: None,
@@ -90,6 +94,7 @@ impl Lines {
         let marks = lines.iter().all(|line| line.points.len() <= MOST_MARKS);
         Self {
             lines,
+            intervals: Vec::new(),
             x_label: course.map_or("", |course| course.x).to_owned(),
             x_ticks: if by_bytes { xs } else { time_ticks(last, 8) },
             x_tick: by_bytes.then_some(bytes),
@@ -121,6 +126,7 @@ impl Lines {
         let decades = (-3..4).map(|power| 10_f64.powi(power));
         Self {
             lines,
+            intervals: Vec::new(),
             x_label: "CPU time of the transaction in the clear, ms".into(),
             x_ticks: decades.filter(|tick| (least..=most).contains(tick)).collect(),
             x_tick: None,
@@ -139,6 +145,7 @@ impl Lines {
     pub(super) fn chart(&self) -> Chart<'_> {
         Chart {
             lines: &self.lines,
+            intervals: &self.intervals,
             x_label: &self.x_label,
             x_ticks: &self.x_ticks,
             x_tick: self.x_tick,
@@ -156,9 +163,11 @@ impl Lines {
     }
 }
 
-/// The points of a line: the mean over the rounds at each x.
-fn points(runs: &[&Run], x: XAxis, metric: &str) -> Vec<(f64, f64)> {
+/// The points of a line: the mean over the rounds at each x, and the intervals of those that have
+/// one.
+fn points(runs: &[&Run], x: XAxis, metric: &str) -> (Vec<(f64, f64)>, Vec<(f64, f64, f64)>) {
     let mut at: BTreeMap<u64, Vec<(f64, f64)>> = BTreeMap::new();
+    let mut rounds: BTreeMap<u64, Vec<(u32, f64)>> = BTreeMap::new();
     for run in runs {
         match x {
             XAxis::Time => {
@@ -178,10 +187,17 @@ fn points(runs: &[&Run], x: XAxis, metric: &str) -> Vec<(f64, f64)> {
                     _ => (run.settings.processors.into(), run.settings.processors.into()),
                 };
                 at.entry(key.to_bits()).or_default().push((x, y));
+                rounds.entry(key.to_bits()).or_default().push((run.round, y));
             }
         }
     }
-    means(at)
+    let interval = |(key, rounds): (u64, Vec<(u32, f64)>)| {
+        let xs = at.get(&key)?.iter().map(|(x, _)| *x);
+        let (low, high) = super::interval(rounds)?;
+        Some((mean(xs)?, low, high))
+    };
+    let intervals = rounds.into_iter().filter_map(interval).collect();
+    (means(at), intervals)
 }
 
 /// The means of points that stand together, by ascending x.
@@ -257,6 +273,28 @@ fn x_axis(x: XAxis, lines: &[Line], load: &str, unit: &str) -> (String, Vec<f64>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::tests::record;
+
+    #[test]
+    fn a_point_has_the_interval_over_its_rounds() {
+        let of = |(round, value): (usize, &f64)| {
+            let mut one = crate::analysis::run(
+                &record("a", round as u32, &[], &[("requests_per_s", *value)]),
+                None,
+            );
+            one.settings.load = Some(2.0);
+            one
+        };
+        // Mean 12, s = 2: ± 4.3027 · 2/√3.
+        let runs: Vec<Run> = [10.0, 12.0, 14.0].iter().enumerate().map(of).collect();
+        let runs: Vec<&Run> = runs.iter().collect();
+        let (means, intervals) = points(&runs, XAxis::Load, "requests_per_s");
+        assert_eq!(means, [(2.0, 12.0)]);
+        let [(x, low, high)] = intervals[..] else { panic!("{intervals:?}") };
+        assert!(x == 2.0 && (low - 7.0317).abs() < 1e-3 && (high - 16.9683).abs() < 1e-3);
+        let (means, intervals) = points(&runs[..1], XAxis::Load, "requests_per_s");
+        assert_eq!((means.len(), intervals.len()), (1, 0), "one round tells no spread");
+    }
 
     #[test]
     fn payloads_are_labelled_in_their_unit() {

@@ -32,7 +32,7 @@ pub(super) fn all(page: Page, report: &Report<'_>) -> Page {
     let (costs, knee) = (of("costs"), of("knee"));
     let about = html! { "At the number of customers with the highest throughput." };
     let page = section(page, "What a request costs", about, costs);
-    let about = html! { "New clients per second at the load with the highest throughput. Overload is from 1.5 times the capacity on; shares are of the capacity that a baseline without admission control measured in the same round."
+    let about = html! { "New clients per second at the load with the highest throughput. Overload is from 1.5 times the capacity on, with a row for each such load; shares are of the capacity that a baseline without admission control measured in the same round."
     @if beside(knee, "paper_new_clients_per_s") { " Columns of the paper: Tables 1 and 2, on one to four processors of 1.4 GHz with RSA-1024." } };
     let page = section(page, "Peak, and what is left in overload", about, knee);
     let page = report.experiment.tables.iter().fold(page, |page, table| {
@@ -46,10 +46,10 @@ pub(super) fn all(page: Page, report: &Report<'_>) -> Page {
     let about = html! { "Differences and ratios of runs of the same round. The work is the CPU time in the clear." };
     let page = section(page, "What a connection adds to each transaction", about, of("overhead"));
     let page = scalability::section(page, report, of("scalability"));
-    let about = html! { "Below the capacity and in overload." };
+    let about = html! { "At each load." };
     let page = section(page, "Share of full handshakes", about, of("handshakes"));
     let page = folded(page, "Every combination, mean over the rounds", in_windows);
-    let about = html! { "Mean milliseconds" @if costs.is_empty() { ", below the capacity and in overload" } ". Phases of " code { "customer" } " are those that the customers observe." };
+    let about = html! { "Mean milliseconds" @if costs.is_empty() { ", at each load" } ". Phases of " code { "customer" } " are those that the customers observe." };
     let page = section(page, "Time by phase", about, &by_phase(of("phases")));
     folded(page, "Capacities and baselines", of("baselines"))
 }
@@ -121,7 +121,7 @@ fn interval(name: &str, row: &Row) -> Option<String> {
 
 /// Columns in the order of reading.
 fn order(name: &str) -> usize {
-    const ORDER: [&str; 58] = [
+    const ORDER: [&str; 61] = [
         "run",
         "series",
         "compared_with",
@@ -158,19 +158,22 @@ fn order(name: &str) -> usize {
         "paper_new_clients_per_s",
         "peak_requests_per_s",
         "paper_peak_requests_per_s",
+        "overloaded_at",
         "overloaded_requests_per_s",
         "paper_overloaded_requests_per_s",
         "overloaded_requests_of_capacity",
         "paper_overloaded_share_of_peak",
         "overloaded_completed_of_capacity",
+        "overloaded_completed_per_offered",
         "requests_per_s",
+        "requests_of_capacity",
         "completed_per_s",
+        "completed_of_capacity",
+        "completed_per_offered",
         "refused_per_s",
         "completed_ratio",
         "response_mean_ms",
         "response_p95_ms",
-        "full_share_below",
-        "full_share_overloaded",
         "handshake_time_share",
         "full_handshake_share",
         "cpu_ms_per_request",
