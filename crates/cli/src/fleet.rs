@@ -1,15 +1,15 @@
 //! `tidegate fleet`: what the gates of a fleet share through NATS.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Subcommand;
-use tidegate_config::Problem;
-use tidegate_fleet::{Access, Secret, WithFile, is_fleet, read_server};
-use tidegate_gate::config::{Config, FleetAccess};
+use tidegate_fleet::FleetAccess;
+use tidegate_gate::config::Config;
 use tidegate_gate::fleet::{View, look};
 use tidegate_report::Table;
 
 use crate::exit::{Outcome, bad_input};
+use crate::nats::NatsArgs;
 use crate::stdout::print;
 
 /// Flags of `tidegate fleet`.
@@ -32,29 +32,31 @@ enum Command {
 )]
 struct Status {
     /// Configuration of a gate of the fleet
-    #[arg(long, value_name = "FILE", required_unless_present = "nats", conflicts_with_all = ["nats", "secret", "credentials", "nkey", "ca"])]
+    #[arg(long, value_name = "FILE", required_unless_present = "nats", conflicts_with_all = ["nats", "secret", "credentials", "nkey", "nats_ca"])]
     config: Option<PathBuf>,
     /// Server of NATS, such as nats://127.0.0.1:4222; several with commas
-    #[arg(long, value_name = "URL", value_delimiter = ',', requires = "secret")]
+    #[arg(long, value_name = "URL", value_delimiter = ',')]
     nats: Vec<String>,
-    /// File with the secret of the fleet
-    #[arg(long, value_name = "FILE")]
-    secret: Option<PathBuf>,
-    /// Name of the fleet
-    #[arg(long, value_name = "NAME", default_value = "tidegate")]
-    name: String,
-    /// File of credentials for NATS (.creds)
-    #[arg(long, value_name = "FILE", conflicts_with = "nkey")]
-    credentials: Option<PathBuf>,
-    /// File with the nkey seed of the user of NATS
-    #[arg(long, value_name = "FILE")]
-    nkey: Option<PathBuf>,
-    /// PEM file of the authorities of NATS' certificates
-    #[arg(long, value_name = "FILE")]
-    ca: Option<PathBuf>,
+    #[command(flatten)]
+    access: NatsArgs,
+    #[command(flatten)]
+    _renamed: Renamed,
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// Flags of former versions, which are refused.
+#[derive(clap::Args)]
+struct Renamed {
+    #[arg(long = "ca", hide = true, value_parser = |_: &str| renamed("--nats-ca"))]
+    _ca: Option<String>,
+    #[arg(long = "name", hide = true, value_parser = |_: &str| renamed("--fleet-name"))]
+    _name: Option<String>,
+}
+
+fn renamed(now: &str) -> Result<String, String> {
+    Err(format!("the flag is named {now} now"))
 }
 
 /// Runs a subcommand.
@@ -82,34 +84,8 @@ impl Status {
                 .fleet
                 .ok_or_else(|| bad_input(format!("--config {}: {alone}", file.display())));
         }
-        if !is_fleet(&self.name) {
-            let rule = "must be 1 to 32 letters, digits, - and _; try \"tidegate\"";
-            return Err(bad_input(format!("--name {:?}: {rule}", self.name)));
-        }
-        let servers = self
-            .nats
-            .iter()
-            .map(|url| read_server(url).map_err(|problem| wrong("--nats", url.as_ref(), &problem)));
-        let mut access = Access::new(servers.collect::<anyhow::Result<_>>()?);
-        let files: [(_, _, WithFile); 3] = [
-            ("--credentials", &self.credentials, Access::with_credentials),
-            ("--nkey", &self.nkey, Access::with_nkey),
-            ("--ca", &self.ca, Access::with_authorities),
-        ];
-        for (flag, path, read) in files {
-            if let Some(path) = path {
-                access = read(access, path).map_err(|problem| wrong(flag, path, &problem))?;
-            }
-        }
-        let path = self.secret.as_deref().expect("--nats requires --secret");
-        let secret = Secret::read(path, &self.name);
-        let secret = secret.map_err(|problem| wrong("--secret", path, &problem))?;
-        Ok(FleetAccess { access, secret })
+        self.access.read("--nats", &self.nats)
     }
-}
-
-fn wrong(flag: &str, value: &Path, problem: &Problem) -> anyhow::Error {
-    bad_input(format!("{flag} {}: {}; {}", value.display(), problem.rule, problem.remedy))
 }
 
 fn text(view: &View) -> String {

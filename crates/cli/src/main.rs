@@ -7,6 +7,7 @@ mod exit;
 mod fleet;
 mod gate;
 mod load;
+mod nats;
 mod own_site;
 mod plan;
 mod render;

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::experience::Evidence;
+
 /// Sum over weight, of about the last `window` units of weight. An idle hour
 /// changes nothing; a busy second replaces what was known.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -9,14 +11,44 @@ pub struct Average {
     sum: f64,
     weight: f64,
     window: f64,
+    /// The part of sum and weight that was not measured here: a prior, or what other gates know.
+    #[serde(default)]
+    assumed: (f64, f64),
 }
 
 const OUTLIER: f64 = 8.0;
+/// Part of the window up to which evidence of others stands for what is missing here.
+const OF_OTHERS: f64 = 0.1;
 
 impl Average {
     /// Starts from a prior, believed as if it had been seen `weight` times.
     pub fn new(prior: f64, weight: f64, window: f64) -> Self {
-        Self { sum: prior * weight, weight, window }
+        let sum = prior * weight;
+        Self { sum, weight, window, assumed: (sum, weight) }
+    }
+
+    /// What was measured here; `None`: nothing was.
+    pub(crate) fn evidence(&self) -> Option<Evidence> {
+        let (sum, weight) = (self.sum - self.assumed.0, self.weight - self.assumed.1);
+        // Differences of sums that are nearly the same show nothing.
+        let is_some = weight > 1e-6 * self.weight && sum >= 0.0;
+        is_some.then(|| Evidence { value: sum / weight, weight })
+    }
+
+    /// Takes what others know in place of what was assumed, for what is missing here to a tenth of
+    /// the window. To take the same again changes nothing.
+    pub(crate) fn assume(&mut self, known: Evidence) {
+        let measured = self.weight - self.assumed.1;
+        let enough = self.window * OF_OTHERS;
+        if measured >= enough || known.weight < self.assumed.1 {
+            return;
+        }
+        let weight = known.weight.min(enough - measured);
+        let least = f64::MIN_POSITIVE.sqrt() * weight;
+        let assumed = ((known.value * weight).max(least), weight);
+        self.sum = (self.sum - self.assumed.0).max(0.0) + assumed.0;
+        self.weight = measured + weight;
+        self.assumed = assumed;
     }
 
     /// Adds a measurement of `weight` units that may be an outlier: what is
@@ -47,8 +79,10 @@ impl Average {
         self.sum += amount;
         self.weight += weight;
         if self.weight > self.window {
-            self.sum *= self.window / self.weight;
+            let keep = self.window / self.weight;
+            self.sum *= keep;
             self.weight = self.window;
+            self.assumed = (self.assumed.0 * keep, self.assumed.1 * keep);
         }
         // Never all the way to zero, from where no factor leads back.
         self.sum = self.sum.max(f64::MIN_POSITIVE.sqrt() * self.weight);
@@ -59,6 +93,7 @@ impl Average {
         if self.weight > 50.0 {
             let keep = keep.max(50.0 / self.weight);
             (self.sum, self.weight) = (self.sum * keep, self.weight * keep);
+            self.assumed = (self.assumed.0 * keep, self.assumed.1 * keep);
         }
     }
 
@@ -104,6 +139,35 @@ mod tests {
         assert_eq!(average.value(), 2.0);
         average.add(300.0, 100.0);
         assert_eq!(average.value(), 2.5);
+    }
+
+    #[test]
+    fn what_others_know_stands_for_what_is_missing_and_is_not_told_as_evidence() {
+        // A prior of 4 × 10; 20 of 200 that count are missing.
+        let mut average = Average::new(10.0, 4.0, 200.0);
+        assert_eq!(average.evidence(), None);
+        let known = Evidence { value: 2.0, weight: 1000.0 };
+        average.assume(known);
+        assert_eq!((average.value(), average.weight(), average.evidence()), (2.0, 20.0, None));
+        // 5 of 4.0 were measured: (15 × 2 + 20) / 20, however often it is told.
+        average.add(20.0, 5.0);
+        (0..3).for_each(|_| average.assume(known));
+        assert_eq!((average.value(), average.weight()), (2.5, 20.0));
+        assert_eq!(average.evidence(), Some(Evidence { value: 4.0, weight: 5.0 }));
+        // From 20 on, what was measured here is not touched.
+        average.add(60.0, 15.0);
+        let before = average.value();
+        average.assume(Evidence { value: 9.0, weight: 1000.0 });
+        assert_eq!(average.value(), before);
+    }
+
+    #[test]
+    fn less_evidence_than_was_assumed_changes_nothing() {
+        let mut average = Average::new(10.0, 4.0, 200.0);
+        average.assume(Evidence { value: 1.0, weight: 3.0 });
+        assert_eq!(average.value(), 10.0);
+        average.assume(Evidence { value: 0.0, weight: 5.0 });
+        assert!(average.value() > 0.0 && average.value() < 1e-9);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::bucket::Bucket;
 use crate::codel::CoDel;
 use crate::costs::{CostModel, Costs, Priors};
 use crate::eac::Eac;
+use crate::experience::Experience;
 use crate::handshake::Entry;
 use crate::moment::Moment;
 use crate::number::{rounded, sane};
@@ -178,6 +179,26 @@ impl Controller {
             tide.adopt(learned);
         }
         true
+    }
+
+    /// What it has measured itself, for controllers of other gates before the same service.
+    pub fn experience(&self) -> Experience {
+        let mut all = Experience::default();
+        self.model.tell(&mut all);
+        if let Policy::Tide(tide) = &self.policy {
+            tide.tell(&mut all);
+        }
+        all
+    }
+
+    /// Takes what controllers of other gates have measured in place of what it only assumes: for
+    /// each average, as long as it has seen less than a tenth of what it remembers.
+    pub fn learn_from(&mut self, others: &Experience) {
+        self.model.assume(others);
+        self.costs = self.model.costs();
+        if let Policy::Tide(tide) = &mut self.policy {
+            tide.assume(others);
+        }
     }
 
     /// A new session arrived and waits for its decision: it is offered.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::average::Average;
+use crate::experience::Experience;
 use crate::handshake::Entry;
 use crate::number::sane;
 use crate::prices::{KindPrice, Prices};
@@ -155,6 +156,38 @@ impl CostModel {
     /// Whether it is one of this version.
     pub(crate) fn is_complete(&self) -> bool {
         self.prices.is_complete()
+    }
+
+    /// The averages by their names in an [`Experience`], but for prices.
+    fn averages(&mut self) -> [(&'static str, &mut Average); 10] {
+        [
+            ("full_handshake_cpu_s", &mut self.full_handshake),
+            ("shaking_hands", &mut self.shaking_hands),
+            ("resumed_handshake_cpu_s", &mut self.resumed_handshake),
+            ("gate_request_cpu_s", &mut self.gate_request),
+            ("upstream_request_cpu_s", &mut self.upstream_request),
+            ("routed_request_cpu_s", &mut self.routed_request),
+            ("passed", &mut self.passed),
+            ("new_requests", &mut self.new_requests),
+            ("returning_requests", &mut self.returning_requests),
+            ("session_cpu_s", &mut self.session),
+        ]
+    }
+
+    /// Adds what was measured here.
+    pub(crate) fn tell(&self, all: &mut Experience) {
+        for (name, average) in self.clone().averages() {
+            all.insert(name, average.evidence());
+        }
+        self.prices.tell(all);
+    }
+
+    /// Takes what others know where little was measured here.
+    pub(crate) fn assume(&mut self, known: &Experience) {
+        for (name, average) in self.averages() {
+            known.get(name).into_iter().for_each(|known| average.assume(known));
+        }
+        self.prices.assume(known);
     }
 
     /// Learns from what was measured in a tick, in which `refused` new

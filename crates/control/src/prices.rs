@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::average::Average;
 use crate::costs::Priors;
+use crate::experience::Experience;
 use crate::handshake::FullHandshake;
 use crate::number::{sane, times};
 
@@ -81,6 +82,22 @@ impl Prices {
             let known = self.cpu_s(*kind);
             self.learned[kind.index()].add_near(known, cpu_s, number);
             self.slowness.add_measured(cpu_s, number * kind.reference_cpu_s());
+        }
+    }
+
+    /// Adds what was measured here.
+    pub(crate) fn tell(&self, all: &mut Experience) {
+        all.insert("slowness", self.slowness.evidence());
+        for (kind, learned) in FullHandshake::all().zip(&self.learned) {
+            all.insert(kind.name(), learned.evidence());
+        }
+    }
+
+    /// Takes what others know where little was measured here.
+    pub(crate) fn assume(&mut self, known: &Experience) {
+        known.get("slowness").into_iter().for_each(|known| self.slowness.assume(known));
+        for (kind, learned) in FullHandshake::all().zip(&mut self.learned) {
+            known.get(kind.name()).into_iter().for_each(|known| learned.assume(known));
         }
     }
 

@@ -4,9 +4,12 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use tidegate_control::fleet::{
-    Demand, Divider, INTERVAL, LEASE, LOST_AFTER, Member, Refused, SAFE_AFTER, Stale, Table, divide,
+    Demand, Divider, FleetExperience, INTERVAL, LEASE, LOST_AFTER, Member, Refused, SAFE_AFTER,
+    Stale, Table, divide,
 };
-use tidegate_control::{Outlook, Reading};
+use tidegate_control::{
+    ByResource, ClassWork, Controller, Experience, Outlook, Reading, ResourceName, Settings, Usage,
+};
 
 proptest! {
     #[test]
@@ -124,8 +127,9 @@ fn what_is_old_or_cannot_be_true_is_refused_and_changes_nothing() {
         assert!(one.take(&forged).is_err(), "{forged:?}");
         assert_eq!(share(&mut one, 2010), before);
     }
-    assert_eq!(one.take(&table.for_gate("c")), Err(Stale::NotListed));
-    one.take(&table.for_gate("a")).unwrap();
+    let elsewhere = Table { shares: table.shares[1..].to_vec(), ..table.clone() };
+    assert_eq!(one.take(&elsewhere), Err(Stale::NotListed));
+    one.take(&table).unwrap();
 
     let demand = one.demand(at(2020), &outlook(0.3));
     divider.report(at(2020), &demand).unwrap();
@@ -136,6 +140,87 @@ fn what_is_old_or_cannot_be_true_is_refused_and_changes_nothing() {
     }
     let nameless = Demand { gate: String::new(), ..demand };
     assert!(divider.report(at(2020), &nameless).is_err());
+}
+
+#[test]
+fn a_gate_that_starts_has_no_part_before_its_first_table_or_until_none_comes() {
+    let (mut one, _, mut divider) = fleet();
+    let mut new = Member::new("new".to_owned(), 1);
+    assert!(share(&mut new, 2000) < 1e-5);
+    exchange(&mut divider, &mut [&mut one, &mut new], 2050);
+    assert!(share(&mut new, 2060) > 0.1, "the first table");
+    let mut alone = Member::new("alone".to_owned(), 1);
+    assert!(share(&mut alone, 2000) < 1e-5 && share(&mut alone, 3100) < 1e-5);
+    assert!((share(&mut alone, 3200) - 0.01).abs() < 1e-9, "a tenth of a tenth");
+    let mut restarted = Member::new("restarted".to_owned(), 2);
+    restarted.goes_on();
+    assert!((share(&mut restarted, 2000) - 0.01).abs() < 1e-9);
+}
+
+/// A controller that has seen requests which cost the service so much, in CPU seconds.
+fn experienced(request_cpu_s: f64) -> Controller {
+    let mut controller = Controller::new(Settings::default());
+    let used = |used_s| Usage { capacity_cpus: 4.0, used_cpu_s: Some(used_s), idle: None };
+    for tick in 1..100 {
+        let reading = Reading {
+            elapsed: Duration::from_millis(100),
+            usage: ByResource::default()
+                .with(ResourceName::Gate, used(0.01))
+                .with(ResourceName::Upstream, used(100.0 * request_cpu_s)),
+            new: ClassWork { requests: 100, ..ClassWork::default() },
+            upstream_responses: 100,
+            ..Reading::default()
+        };
+        controller.observe(Duration::from_millis(100 * tick), &reading);
+    }
+    controller
+}
+
+fn request_cpu_s(controller: &Controller) -> f64 {
+    controller.status(Duration::ZERO).costs.upstream_request_cpu_s
+}
+
+#[test]
+fn a_gate_that_starts_knows_what_the_others_have_learned_before_its_first_share() {
+    let (mut one, _, mut divider) = fleet();
+    let mut told = None;
+    for ms in (2000..4400).step_by(200) {
+        divider.renew(at(ms) + LEASE);
+        exchange(&mut divider, &mut [&mut one], ms);
+        divider.learn("a", &experienced(0.003).experience()).unwrap();
+        told = divider.experience(at(ms)).or(told);
+    }
+    assert!(told.is_some_and(|told| one.learns(&told).is_ok()));
+    let known = request_cpu_s(&experienced(0.003));
+    assert!((known / 0.003 - 1.0).abs() < 0.02);
+    let (mut new, mut stranger) =
+        (Member::new("new".to_owned(), 1), Controller::new(Settings::default()));
+    assert!(divider.experience(at(4400)).is_none(), "it is not due");
+    exchange(&mut divider, &mut [&mut new], 4400);
+    let told = divider.experience(at(4400)).expect("a gate has started");
+    stranger.learn_from(new.learns(&told).unwrap());
+    assert!((request_cpu_s(&stranger) / known - 1.0).abs() < 0.01);
+    assert!(stranger.experience().is_empty(), "it has measured nothing itself");
+}
+
+#[test]
+fn what_nobody_can_have_learned_is_refused_and_changes_nothing() {
+    let (one, _, mut divider) = fleet();
+    let text =
+        |value: &str| format!(r#"{{"upstream_request_cpu_s":{{"value":{value},"weight":9}}}}"#);
+    for wrong in ["-1", "1e300"] {
+        let experience: Experience = serde_json::from_str(&text(wrong)).unwrap();
+        assert!(divider.learn("a", &experience).is_err());
+        assert!(one.learns(&FleetExperience { epoch: 9, experience }).is_err());
+    }
+    assert!(divider.experience(at(2100)).is_none());
+    let experience: Experience = serde_json::from_str(&text("1")).unwrap();
+    let told = |epoch| FleetExperience { epoch, experience: experience.clone() };
+    assert_eq!(one.learns(&told(0)), Err(Stale::Old));
+    assert!(one.learns(&told(1)).is_ok());
+    // Of a gate that has not reported.
+    divider.learn("nobody", &experience).unwrap();
+    assert!(divider.experience(at(2100)).is_none());
 }
 
 #[test]

@@ -9,8 +9,9 @@ use tidegate_config::{
 };
 
 /// Fault files that ship with the program.
-pub const BUILT_IN: [(&str, &str); 5] = [
+pub const BUILT_IN: [(&str, &str); 6] = [
     ("none", include_str!("../faults/none.toml")),
+    ("one-gate", include_str!("../faults/one-gate.toml")),
     ("gate-killed", include_str!("../faults/gate-killed.toml")),
     ("partition", include_str!("../faults/partition.toml")),
     ("nats-gone", include_str!("../faults/nats-gone.toml")),
@@ -52,9 +53,9 @@ keys! {
         cut: List<Text>(Text("hosts")) = Unset;
         /// The other side of the cut.
         from: List<Text>(Text("hosts")) = Unset;
-        /// Hosts whose packets are delayed. It needs a kernel with netem; without it, the run fails.
-        delay: List<Text>(Text("hosts")) = Unset;
-        /// How long.
+        /// Gates whose messages to and from NATS are delayed, by a relay.
+        delay: List<Text>(Text("gates")) = Unset;
+        /// How long, each way.
         by: Time("1ms", "10s") = Unset;
     }
 }
@@ -96,7 +97,7 @@ pub enum What {
     Kill(Vec<String>),
     /// The links between these hosts and those are cut.
     Cut(Vec<String>, Vec<String>),
-    /// What these hosts send is delayed.
+    /// What these gates and NATS send each other is delayed, each way.
     Delay(Vec<String>, Duration),
 }
 
@@ -134,6 +135,14 @@ impl Faults {
     /// The hosts of one kind.
     pub fn of_kind(&self, kind: &str) -> Vec<String> {
         self.hosts().into_iter().filter(|host| host.starts_with(kind)).collect()
+    }
+
+    /// The gates whose messages are delayed at some time.
+    pub fn delayed(&self) -> impl Iterator<Item = &String> {
+        self.faults.iter().flat_map(|fault| match &fault.what {
+            What::Delay(gates, _) => gates.as_slice(),
+            _ => [].as_slice(),
+        })
     }
 
     /// The times before, during and after the faults in a measured window of this length, in
@@ -195,7 +204,12 @@ fn fault(table: &Section<'_>, of: &Faults) -> Option<Fault> {
             }
             What::Cut(one, other)
         }
-        (None, None, None, Some(hosts), Some(by)) => What::Delay(hosts, by),
+        (None, None, None, Some(gates), Some(by)) => {
+            if let Some(other) = gates.iter().find(|host| !host.starts_with("gate")) {
+                table.wrong(format!("delays {other}"), "name gates: gate-1 and so on");
+            }
+            What::Delay(gates, by)
+        }
         _ => {
             let remedy =
                 "write kill, or cut and from, or delay and by, and a second fault for more";
@@ -239,8 +253,8 @@ mod tests {
         for (name, _) in BUILT_IN {
             let faults = Faults::named(name).unwrap();
             let phases = faults.phases(24.0).unwrap();
-            assert_eq!(phases, [(0.0, 8.0), (8.0, 16.0), (18.0, 24.0)], "{name}");
-            assert!(faults.phases(18.5).unwrap_err().contains("at least 19 s"));
+            assert_eq!(phases, [(0.0, 6.0), (6.0, 11.0), (13.0, 24.0)], "{name}");
+            assert!(faults.phases(13.5).unwrap_err().contains("at least 14 s"));
         }
         let gone = Faults::named("nats-gone").unwrap();
         assert_eq!(gone.faults[0].what, What::Kill(gone.of_kind("nats")));
@@ -253,13 +267,15 @@ mod tests {
         let text = "about = \"x\"\nnats = 0\n[[faults]]\nname = \"a\"\nat = \"2s\"\nuntil = \"1s\"\n\
                     kill = [\"gate-4\"]\n[[faults]]\nname = \"b\"\nat = \"1s\"\nuntil = \"2s\"\n\
                     cut = [\"gate-1\"]\n[[faults]]\nname = \"c\"\nat = \"1s\"\nuntil = \"2s\"\n\
-                    cut = [\"gate-1\"]\nfrom = [\"gates\"]\n";
+                    cut = [\"gate-1\"]\nfrom = [\"gates\"]\n[[faults]]\nname = \"d\"\nat = \"1s\"\n\
+                    until = \"2s\"\ndelay = [\"service-1\"]\nby = \"9ms\"\n";
         let found = Faults::from_toml(text, "a.toml").unwrap_err().to_string();
         for (line, words) in [
             (3, "is mended before it begins; make until later"),
             (7, "gate-4 is no host; name some of service-1, service-2, gate-1"),
             (8, "is not one thing; write kill, or cut and from"),
             (13, "cuts gate-1 off from itself"),
+            (19, "delays service-1; name gates"),
         ] {
             let begins = format!("a.toml:{line}:");
             let told = found.lines().any(|told| told.starts_with(&begins) && told.contains(words));

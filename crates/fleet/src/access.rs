@@ -1,5 +1,6 @@
 //! Which servers of NATS are used, and who the client is there.
 
+use crate::seal::Secret;
 use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use std::path::Path;
@@ -21,8 +22,67 @@ pub struct Access {
     pub(crate) authorities: Option<Vec<CertificateDer<'static>>>,
 }
 
-/// What a file adds, such as [`Access::with_credentials`].
-pub type WithFile = fn(Access, &Path) -> Result<Access, Problem>;
+/// Servers and user of a fleet, and its secret.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FleetAccess {
+    /// Servers and user.
+    pub access: Access,
+    /// The operator's secret, with the name of the fleet.
+    pub secret: Secret,
+}
+
+/// The files that an operator names for a fleet, each with the key or the flag that names it.
+#[derive(Clone, Copy, Debug)]
+pub struct AccessFiles<'a> {
+    /// The fleet's secret.
+    pub secret: (&'a str, &'a Path),
+    /// See [`Access::with_credentials`].
+    pub credentials: Option<(&'a str, &'a Path)>,
+    /// See [`Access::with_nkey`].
+    pub nkey: Option<(&'a str, &'a Path)>,
+    /// See [`Access::with_authorities`].
+    pub authorities: Option<(&'a str, &'a Path)>,
+}
+
+/// A file that cannot be used.
+#[derive(Debug)]
+pub struct WrongFile<'a> {
+    /// The key or the flag that names it.
+    pub named: &'a str,
+    /// Its path.
+    pub path: &'a Path,
+    /// What is wrong, with a remedy.
+    pub problem: Problem,
+}
+
+impl FleetAccess {
+    /// Reads the files of a fleet of this name at these servers.
+    ///
+    /// # Errors
+    /// The first file that cannot be used.
+    pub fn read<'a>(
+        servers: Vec<Url>,
+        fleet: &str,
+        files: AccessFiles<'a>,
+    ) -> Result<Self, WrongFile<'a>> {
+        type With = fn(Access, &Path) -> Result<Access, Problem>;
+        let with: [(_, With); 3] = [
+            (files.credentials, Access::with_credentials),
+            (files.nkey, Access::with_nkey),
+            (files.authorities, Access::with_authorities),
+        ];
+        let wrong = |named, path| move |problem| WrongFile { named, path, problem };
+        let mut access = Access::new(servers);
+        for (file, with) in with {
+            if let Some((named, path)) = file {
+                access = with(access, path).map_err(wrong(named, path))?;
+            }
+        }
+        let (named, path) = files.secret;
+        let secret = Secret::read(path, fleet).map_err(wrong(named, path))?;
+        Ok(Self { access, secret })
+    }
+}
 
 /// Who the client is.
 #[derive(Clone, PartialEq, Eq)]

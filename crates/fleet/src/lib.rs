@@ -13,7 +13,7 @@ mod lease;
 mod refused;
 mod seal;
 
-pub use access::{Access, MOST_SERVERS, WithFile, read_server};
+pub use access::{Access, AccessFiles, FleetAccess, MOST_SERVERS, WrongFile, read_server};
 pub use bucket::{Bucket, Entry};
 pub use connection::{Connection, DEADLINE, Error, Message, Subscription};
 pub use lease::{LEASE, Lease, Tenure};

@@ -407,6 +407,9 @@ fn continue_from(inherited: &mut Inherited, shared: &Shared, sessions: &Sessions
     if inherited.replaces().is_some() && learned != Some(true) {
         tracing::warn!("the costs that the gate before had learned are of another version");
     }
+    if let Some(fleet) = &shared.fleet {
+        fleet.begin(shared.now(), &mut shared.controller(), learned == Some(true));
+    }
 }
 
 /// What runs beside the cores.

@@ -1,11 +1,12 @@
 //! A relay between customers and a server: it delays what passes, as a long way does, and counts
-//! bytes and round trips. It works where the kernel cannot delay packets.
+//! bytes and round trips. It works where the kernel cannot delay packets. The delay can be changed
+//! while connections are open; what is on its way stays in order.
 //!
 //! A window of 10 segments opens the transfer in each direction and doubles with every round trip
 //! (RFC 6928 and RFC 5681, slow start). Deviation: the window is per flight, that is from one
 //! change of direction to the next, and there are no losses.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -28,9 +29,24 @@ const PIECES: usize = 256;
 #[derive(Debug)]
 pub struct Relay {
     address: SocketAddr,
+    round_trip: RoundTrip,
     counters: Arc<Counters>,
     stop: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// The round-trip time, in microseconds.
+#[derive(Clone, Debug, Default)]
+struct RoundTrip(Arc<AtomicU64>);
+
+impl RoundTrip {
+    fn set(&self, time: Duration) {
+        self.0.store(time.as_micros() as u64, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> Duration {
+        Duration::from_micros(self.0.load(Ordering::Relaxed))
+    }
 }
 
 /// What has passed a relay.
@@ -53,20 +69,30 @@ struct Counters {
 }
 
 impl Relay {
-    /// A relay to a server, on these processors, with this round-trip time.
+    /// A relay to a server, on these processors, with this round-trip time. It listens on loopback.
     ///
     /// # Errors
     /// No port is free, or no thread can be started.
     pub fn start(to: SocketAddr, round_trip: Duration, cores: &Cores) -> Result<Self> {
+        let relay = Self::start_at(Ipv4Addr::LOCALHOST, to, cores)?;
+        relay.set_round_trip(round_trip);
+        Ok(relay)
+    }
+
+    /// The same at another address of this machine, without a delay.
+    ///
+    /// # Errors
+    /// No port is free, or no thread can be started.
+    pub fn start_at(here: Ipv4Addr, to: SocketAddr, cores: &Cores) -> Result<Self> {
         let what = "cannot start a relay";
-        let listener = TcpListener::bind(("127.0.0.1", 0)).of_machine(what)?;
+        let listener = TcpListener::bind((here, 0)).of_machine(what)?;
         listener.set_nonblocking(true).of_machine(what)?;
         let address = listener.local_addr().of_machine(what)?;
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().of_machine(what)?;
-        let counters = Arc::<Counters>::default();
+        let (counters, round_trip) = (Arc::<Counters>::default(), RoundTrip::default());
         let (stop, mut stopped) = watch::channel(false);
-        let (cores, counted) = (cores.clone(), Arc::clone(&counters));
+        let (cores, counted, each) = (cores.clone(), Arc::clone(&counters), round_trip.clone());
         let work = move || {
             // Elsewhere it would still relay.
             let _ = cores.pin_this_thread();
@@ -76,7 +102,7 @@ impl Relay {
                     tokio::select! {
                         _ = stopped.changed() => return,
                         accepted = listener.accept() => if let Ok((client, _)) = accepted {
-                            tokio::spawn(relay(client, to, round_trip, Arc::clone(&counted)));
+                            tokio::spawn(relay(client, to, each.clone(), Arc::clone(&counted)));
                         },
                     }
                 }
@@ -84,7 +110,12 @@ impl Relay {
         };
         let thread =
             std::thread::Builder::new().name("relay".into()).spawn(work).of_machine(what)?;
-        Ok(Self { address, counters, stop, thread: Some(thread) })
+        Ok(Self { address, round_trip, counters, stop, thread: Some(thread) })
+    }
+
+    /// Changes the round-trip time from now on.
+    pub fn set_round_trip(&self, time: Duration) {
+        self.round_trip.set(time);
     }
 
     /// Where customers come.
@@ -111,18 +142,18 @@ impl Drop for Relay {
 }
 
 /// One connection.
-async fn relay(client: TcpStream, to: SocketAddr, round_trip: Duration, counted: Arc<Counters>) {
+async fn relay(client: TcpStream, to: SocketAddr, round_trip: RoundTrip, counted: Arc<Counters>) {
     let Ok(server) = TcpStream::connect(to).await else { return };
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
     counted.round_trips.fetch_add(1, Ordering::Relaxed);
     // The customer's connection to this relay took no time.
-    tokio::time::sleep(round_trip).await;
+    tokio::time::sleep(round_trip.get()).await;
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
     let of_client = Arc::new(AtomicBool::new(false));
     let way = |is_client| Way {
         is_client,
-        round_trip,
+        round_trip: round_trip.clone(),
         last: Arc::clone(&of_client),
         counted: Arc::clone(&counted),
     };
@@ -132,7 +163,7 @@ async fn relay(client: TcpStream, to: SocketAddr, round_trip: Duration, counted:
 /// One direction of a connection.
 struct Way {
     is_client: bool,
-    round_trip: Duration,
+    round_trip: RoundTrip,
     /// Whether the customer sent last.
     last: Arc<AtomicBool>,
     counted: Arc<Counters>,
@@ -189,7 +220,8 @@ impl Way {
                 let bytes =
                     if self.is_client { &self.counted.sent } else { &self.counted.received };
                 bytes.fetch_add(read as u64, Ordering::Relaxed);
-                let due = Instant::now() + self.round_trip / 2 + self.round_trip * flight.waits;
+                let round_trip = self.round_trip.get();
+                let due = Instant::now() + round_trip / 2 + round_trip * flight.waits;
                 if pieces.send((due, buffer[..read].to_vec())).await.is_err() {
                     return;
                 }
@@ -228,6 +260,25 @@ mod tests {
         assert_eq!(flight.add(102_200 - 43_800), 1);
         let mut whole = Flight::NEW;
         assert_eq!(whole.add(1 << 20), 6, "14,600 × (2⁷ − 1) = 1,854,200");
+    }
+
+    #[test]
+    fn a_delay_that_begins_holds_back_what_comes_from_then_on() {
+        let server = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let to = server.local_addr().unwrap();
+        let cores = Cores::of_this_thread().unwrap();
+        let relay = Relay::start(to, Duration::ZERO, &cores).unwrap();
+        let mut client = std::net::TcpStream::connect(relay.address()).unwrap();
+        let (mut accepted, _) = server.accept().unwrap();
+        let mut pass = || {
+            let begun = std::time::Instant::now();
+            client.write_all(b"a").unwrap();
+            accepted.read_exact(&mut [0]).unwrap();
+            begun.elapsed()
+        };
+        pass();
+        relay.set_round_trip(Duration::from_millis(100));
+        assert!(pass() >= Duration::from_millis(50), "half of it each way");
     }
 
     #[test]

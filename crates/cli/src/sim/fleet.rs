@@ -40,7 +40,6 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         "after a fault\nsettled in, s",
         "messages\n1/s",
         "kB/s",
-        "kB/s, whole\ntables",
     ]);
     for Named { name, about, fleet } in &chosen {
         let course = simulate(fleet);
@@ -70,7 +69,6 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
                 or_none(settled, |it| it.map_or("never".to_owned(), |s| format!("{s:.1}"))),
                 per_s(course.messages as f64),
                 per_s(course.bytes * 1e-3),
-                per_s(course.whole_table_bytes * 1e-3),
             ]
             .map(Cell::from),
         );

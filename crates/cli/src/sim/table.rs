@@ -81,7 +81,7 @@ pub fn runs(scenario: &Scenario, results: &[Result]) -> Table {
 type Shown = (&'static str, u8, Measure, (f64, usize));
 
 #[rustfmt::skip]
-const COLUMNS: [Shown; 16] = [
+const COLUMNS: [Shown; 17] = [
     ("goodput\n% best",       0, Measure::Goodput, (100.0, 1)),
     ("p50\nms",               5, Measure::P50, (1.0, 1)),
     ("p95\nms",               0, Measure::P95, (1.0, 1)),

@@ -43,4 +43,10 @@ fn the_status_of_a_fleet_shows_its_gates_and_tells_by_its_exit_code_whether_one_
     let wrong = tidegate(&["fleet", "status", "--nats", "http://x", "--secret", &secret]);
     assert_eq!(wrong.status.code(), Some(2));
     assert!(wrong.stderr_text().contains("nats://host:port"), "{}", wrong.stderr_text());
+    for (former, now) in [("--ca", "--nats-ca"), ("--name", "--fleet-name")] {
+        let refused = tidegate(&[&by_flags[..], &[former, "x"]].concat());
+        assert_eq!(refused.status.code(), Some(2));
+        let told = format!("the flag is named {now} now");
+        assert!(refused.stderr_text().contains(&told), "{}", refused.stderr_text());
+    }
 }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use super::pool::{self, Pool};
 use super::{
-    Demand, GateShare, LEASE, LOST_AFTER, MOST_GATES, Malformed, SAFE_AFTER, TAKE_OVER_AFTER,
-    Table, divide,
+    Demand, FleetExperience, GateShare, LEASE, LOST_AFTER, MOST_GATES, Malformed, SAFE_AFTER,
+    TAKE_OVER_AFTER, Table, divide,
 };
-use crate::Time;
+use crate::{Experience, Time};
 
 /// Time without a report after which a gate's share is no longer changed: it may not know.
 const SILENT_AFTER: Duration = Duration::from_millis(500);
@@ -35,6 +36,7 @@ pub struct Divider {
     alone_from: Time,
     valid_until: Time,
     gates: BTreeMap<String, Gate>,
+    pool: Pool,
 }
 
 /// What is known of a gate.
@@ -99,7 +101,8 @@ impl Divider {
     /// One that holds the lease of this revision until `valid_until`.
     pub fn new(epoch: u64, valid_until: Time, now: Time) -> Self {
         let alone_from = now + LEASE + SAFE_AFTER - TAKE_OVER_AFTER;
-        Self { epoch, sequence: 0, alone_from, valid_until, gates: BTreeMap::new() }
+        let (gates, pool) = (BTreeMap::new(), Pool::default());
+        Self { epoch, sequence: 0, alone_from, valid_until, gates, pool }
     }
 
     /// The lease was renewed and is valid until then: at most [`LEASE`] after the
@@ -135,9 +138,32 @@ impl Divider {
             Some(gate) if demand.start < gate.start => return Err(Refused::Old),
             _ => {
                 self.gates.insert(demand.gate.clone(), Gate::new(now, demand));
+                self.pool.has_newcomer();
             }
         }
         Ok(())
+    }
+
+    /// Takes what a gate has learned. What a gate tells that has not reported is ignored.
+    ///
+    /// # Errors
+    /// It cannot be what a gate has learned. Then it changes nothing.
+    pub fn learn(&mut self, gate: &str, experience: &Experience) -> Result<(), Malformed> {
+        pool::check(experience)?;
+        if self.gates.contains_key(gate) {
+            self.pool.add(gate, experience);
+        }
+        Ok(())
+    }
+
+    /// What all gates are to be told now, before the next table: what they have learned together,
+    /// each [`EXPERIENCE_INTERVAL`](super::EXPERIENCE_INTERVAL) and when a gate has started.
+    pub fn experience(&mut self, now: Time) -> Option<FleetExperience> {
+        if self.is_over(now) {
+            return None;
+        }
+        let experience = self.pool.due(now)?;
+        Some(FleetExperience { epoch: self.epoch, experience })
     }
 
     /// The next table. `None`: the lease is over, or no gate is heard of.

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{DECAYS_AFTER, Demand, SAFE, SAFE_AFTER, Stale, Table};
-use crate::Time;
+use super::pool;
+use super::{DECAYS_AFTER, Demand, FleetExperience, SAFE, SAFE_AFTER, Stale, Table};
 use crate::number::sane;
 use crate::outlook::Outlook;
 use crate::part::Part;
 use crate::reading::Reading;
 use crate::resource::ResourceName;
+use crate::{Experience, Time};
 
 /// Reports whose time is kept: those of three seconds.
 const KEPT: usize = 15;
@@ -22,8 +23,10 @@ const MEMORY_S: f64 = 0.3;
 /// Use of the service, 0 to 1, up to which a gate that is cut off takes what it sees unused. Less
 /// than gates that are not cut off use when new sessions wait.
 const UNUSED_BELOW: f64 = 0.93;
-/// Growth of the shares of all gates together while they are cut off, of the whole per second.
+/// Growth of the shares of all gates together while they are cut off, of the whole per second; and
+/// where response times alone tell that it is too much, which they do seconds later.
 const GROWTH_PER_S: f64 = 0.05;
+const GROWTH_UNSEEN_PER_S: f64 = 0.025;
 /// Fall of the share of a gate that is cut off, as a part of it per second, at full use.
 const FALL_PER_S: f64 = 1.0;
 /// Share of its part that a gate must use before it takes more.
@@ -40,6 +43,9 @@ pub struct Member {
     sequence: u64,
     /// Gates last known.
     gates: u32,
+    /// The first tick, and whether it waits for a table from then.
+    started: Option<Time>,
+    waits: bool,
     /// The time of the report behind the newest table; `None`: there was no table.
     from: Option<Time>,
     /// The share of the newest table, or that which was taken since.
@@ -64,6 +70,8 @@ impl Member {
             epoch: 0,
             sequence: 0,
             gates: GATES_UNKNOWN,
+            started: None,
+            waits: true,
             from: None,
             share: SAFE / f64::from(GATES_UNKNOWN),
             cut_off: true,
@@ -76,14 +84,9 @@ impl Member {
         }
     }
 
-    /// The same in a fleet of so many gates, as long as no table tells their number: from what
-    /// was known before a restart, or from the configuration.
-    #[must_use]
-    pub fn of(mut self, gates: u32) -> Self {
-        self.gates = gates.max(1);
-        self.share = SAFE / f64::from(self.gates);
-        self.last.share = self.share;
-        self
+    /// The gate takes the place of one that knew the costs: it does not wait for its first table.
+    pub fn goes_on(&mut self) {
+        self.waits = false;
     }
 
     /// The report to send now.
@@ -130,6 +133,16 @@ impl Member {
         Ok(())
     }
 
+    /// What all gates have learned, if it is not out of date.
+    ///
+    /// # Errors
+    ///
+    /// If it is malformed, or of an older epoch.
+    pub fn learns<'a>(&self, told: &'a FleetExperience) -> Result<&'a Experience, Stale> {
+        pool::check(&told.experience).map_err(Stale::Malformed)?;
+        if told.epoch < self.epoch { Err(Stale::Old) } else { Ok(&told.experience) }
+    }
+
     /// The part of the service that this gate may use from now until the next tick: once per
     /// tick, with the reading of the whole service.
     pub fn part(&mut self, now: Time, reading: &Reading, outlook: &Outlook) -> Part {
@@ -149,7 +162,13 @@ impl Member {
         let (decays, safe_at) = (DECAYS_AFTER.as_secs_f64(), SAFE_AFTER.as_secs_f64());
         let age_s = age.map_or(f64::INFINITY, |age| age.as_secs_f64());
         let cut_off = age_s >= safe_at;
-        let share = if cut_off {
+        let started = *self.started.get_or_insert(now);
+        let is_new = self.waits && age.is_none() && now.saturating_sub(started) < SAFE_AFTER;
+        let share = if is_new {
+            // A hundred gates that start would take a safe share each, of costs that they only
+            // assume: what waits is admitted by the first table, or when none comes.
+            0.0
+        } else if cut_off {
             if !std::mem::replace(&mut self.cut_off, true) {
                 self.share = safe;
             }
@@ -168,7 +187,7 @@ impl Member {
             // What others do is no longer known: by what a request costs.
             (Some(_), Some(used)) => (used.in_use(seconds) * seconds / outlook.request, false),
             // By its share, if all use theirs.
-            (_, None) => (own / share, false),
+            (_, None) => (own / share.max(safe.min(1.0)), false),
         };
         let others = (all - own).max(0.0);
         self.last = Part { share, others, measured }.sane();
@@ -187,9 +206,10 @@ impl Member {
             (true, _) => Some(self.in_use < UNUSED_BELOW),
             (false, queue) => queue.map(|queue| !queue),
         };
+        let growth_per_s = if in_view { GROWTH_PER_S } else { GROWTH_UNSEEN_PER_S };
         let uses = self.own_per_s * outlook.request >= USED * self.share;
         let change = match unused {
-            Some(true) if uses => GROWTH_PER_S / f64::from(self.gates.max(1)),
+            Some(true) if uses => growth_per_s / f64::from(self.gates.max(1)),
             Some(false) => -FALL_PER_S * self.share,
             // Shares that nobody uses are no claim on what a crowd brings.
             Some(true) => -0.1 * self.share,

@@ -21,10 +21,16 @@
 //! // Each INTERVAL, to the holder of the lease:
 //! let demand = member.demand(now, &controller.outlook());
 //! divider.report(now, &demand)?;
+//! // Each EXPERIENCE_INTERVAL, to the holder of the lease:
+//! divider.learn("gate-1", &controller.experience())?;
 //! // Each INTERVAL, at the holder of the lease, to all gates:
 //! divider.renew(now + LEASE);
+//! let experience = divider.experience(now);
 //! let table = divider.table(now).expect("the lease is valid, and a gate is heard");
-//! // At each gate, when a table arrives:
+//! // At each gate, when they arrive:
+//! if let Some(learned) = &experience {
+//!     controller.learn_from(member.learns(learned)?);
+//! }
 //! member.take(&table)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -39,6 +45,7 @@ mod demand;
 mod divide;
 mod divider;
 mod member;
+mod pool;
 mod table;
 
 use std::time::Duration;
@@ -47,10 +54,13 @@ pub use demand::{Demand, Malformed};
 pub use divide::divide;
 pub use divider::{Divider, Refused};
 pub use member::{Member, Standing};
-pub use table::{GateShare, Stale, Table};
+pub use pool::FleetExperience;
+pub use table::{GateShare, MOST_LINES, Stale, Table};
 
 /// Time between two reports of a gate, and between two tables.
 pub const INTERVAL: Duration = Duration::from_millis(200);
+/// Time in which a gate tells once what it has learned, and all are told what all have.
+pub const EXPERIENCE_INTERVAL: Duration = Duration::from_secs(1);
 /// Age of the report behind the newest table from which a gate's share decays.
 pub const DECAYS_AFTER: Duration = Duration::from_millis(900);
 /// The same at which the share has become the safe one.

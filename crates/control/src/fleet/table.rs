@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::demand::is_name;
 use super::{MOST_GATES, Malformed};
 
+/// Lines of a table in one message.
+pub const MOST_LINES: usize = 150;
+
 /// How the service is divided.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,12 +44,10 @@ pub struct GateShare {
 }
 
 impl Table {
-    /// The same with the line of one gate alone: all that this gate needs. A fleet of hundreds
-    /// is told so, gate by gate.
-    #[must_use]
-    pub fn for_gate(&self, gate: &str) -> Self {
-        let shares = self.line(gate).cloned().into_iter().collect();
-        Self { shares, ..*self }
+    /// The table in parts of at most [`MOST_LINES`]: a fleet of hundreds is told in several messages.
+    pub fn parts(&self) -> impl Iterator<Item = Self> {
+        let lines = self.shares.chunks(MOST_LINES);
+        lines.map(|lines| Self { shares: lines.to_vec(), ..*self })
     }
 
     /// The line of a gate, if it has one.

@@ -4,9 +4,25 @@
 use serde::{Deserialize, Serialize};
 
 use crate::average::Average;
+use crate::experience::Experience;
 use crate::reading::Reading;
 use crate::think_time_census::AGES;
 use crate::tide::tuning::Tuning;
+
+/// Names of the age classes in an [`Experience`].
+const HAZARDS: [&str; AGES] = [
+    "hazard_0",
+    "hazard_1",
+    "hazard_2",
+    "hazard_3",
+    "hazard_4",
+    "hazard_5",
+    "hazard_6",
+    "hazard_7",
+    "hazard_8",
+    "hazard_9",
+    "hazard_10",
+];
 
 /// The hazard of think times: how often a thinking customer makes the next request, by
 /// age class.
@@ -29,6 +45,20 @@ impl DemandForecast {
             hazards: std::array::from_fn(|_| Average::new(0.0, 0.0, 4000.0)),
             thinking: [0; AGES],
             answered_per_s: 0.0,
+        }
+    }
+
+    /// Adds what was measured here.
+    pub(crate) fn tell(&self, all: &mut Experience) {
+        for (name, hazard) in HAZARDS.into_iter().zip(&self.hazards) {
+            all.insert(name, hazard.evidence());
+        }
+    }
+
+    /// Takes what others know where little was measured here.
+    pub(crate) fn assume(&mut self, known: &Experience) {
+        for (name, hazard) in HAZARDS.into_iter().zip(&mut self.hazards) {
+            known.get(name).into_iter().for_each(|known| hazard.assume(known));
         }
     }
 

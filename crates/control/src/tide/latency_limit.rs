@@ -17,6 +17,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::experience::{Evidence, Experience};
 use crate::part::Part;
 use crate::reading::Reading;
 use crate::resource::ResourceName;
@@ -57,6 +58,11 @@ struct Calm {
     per_s: f64,
 }
 
+/// Names in an [`Experience`].
+const CAPACITY: &str = "capacity_per_s";
+const TYPICAL: &str = "calm_typical_s";
+const MEAN: &str = "calm_mean_s";
+
 const UNKNOWN: Calm = Calm { response: None, per_s: 0.0 };
 
 impl LatencyLimit {
@@ -75,6 +81,32 @@ impl LatencyLimit {
             queued: 0.0,
             spare_for_s: 0.0,
             part: Part::WHOLE,
+        }
+    }
+
+    /// Adds the capacity and the calm response times, if the capacity was met here.
+    pub(crate) fn tell(&self, all: &mut Experience) {
+        if let Some((value, calm)) = self.capacity.zip(self.calm_response())
+            && self.met
+        {
+            let told = |value| Some(Evidence { value, weight: self.recent.waits() });
+            all.insert(CAPACITY, told(value));
+            all.insert(TYPICAL, told(calm.typical_s));
+            all.insert(MEAN, told(calm.mean_s));
+        }
+    }
+
+    /// Takes the capacity that others have met, as long as none was met here.
+    pub(crate) fn assume(&mut self, known: &Experience) {
+        let [capacity, typical_s, mean_s] =
+            [CAPACITY, TYPICAL, MEAN].map(|name| known.get(name).map(|known| known.value));
+        if let Some(((capacity, typical_s), mean_s)) = capacity.zip(typical_s).zip(mean_s)
+            && !self.met
+            && capacity > 0.0
+        {
+            (self.capacity, self.met) = (Some(capacity), true);
+            let response = Some(ResponseTime { typical_s, mean_s });
+            self.calm[0].response = calmer(self.calm[0].response, response);
         }
     }
 

@@ -30,6 +30,7 @@ use crate::Time;
 use crate::average::Average;
 use crate::bucket::Bucket;
 use crate::costs::{Costs, Priors};
+use crate::experience::Experience;
 use crate::moment::Moment;
 use crate::number::{rounded, sane};
 use crate::outlook::Outlook;
@@ -134,6 +135,20 @@ impl Tide {
     pub(crate) fn adopt(&mut self, learned: Learned) {
         let Learned { forecast, latency_limit, returns } = learned;
         (self.forecast, self.latency_limit, self.returns) = (forecast, latency_limit, returns);
+    }
+
+    /// Adds what was measured here.
+    pub(crate) fn tell(&self, all: &mut Experience) {
+        all.insert("returns", self.returns.evidence());
+        self.forecast.tell(all);
+        self.latency_limit.tell(all);
+    }
+
+    /// Takes what others know where little was measured here.
+    pub(crate) fn assume(&mut self, known: &Experience) {
+        known.get("returns").into_iter().for_each(|known| self.returns.assume(known));
+        self.forecast.assume(known);
+        self.latency_limit.assume(known);
     }
 
     /// Takes the tokens of a session whose handshake costs so much, or returns how long it is

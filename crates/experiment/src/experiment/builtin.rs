@@ -94,6 +94,21 @@ mod tests {
     }
 
     #[test]
+    fn the_study_of_fleets_takes_less_than_an_hour_and_a_quick_run_less_than_ten_minutes() {
+        let fleet = BuiltIn::named("fleet").unwrap().experiment();
+        let [full, quick] = [false, true].map(|quick| {
+            let windows = fleet.windows(quick);
+            let all = fleet.combinations(quick);
+            let keys: BTreeSet<_> = all.iter().map(|one| one.settings.capacity_key()).collect();
+            assert_eq!(keys.len(), 1, "one baseline for each round");
+            // Five seconds for the start of a fleet, and less than a minute for the capacity.
+            let each = windows.length().as_secs_f64() + 5.0;
+            60.0 + f64::from(windows.repetitions) * (all.len() + 1) as f64 * each
+        });
+        assert!(full < 3600.0 && quick < 600.0, "{full} s, quick {quick} s");
+    }
+
+    #[test]
     fn passwords_as_in_production_are_in_their_own_runs_and_figure_alone() {
         let security = BuiltIn::named("security").unwrap().experiment();
         let costly = |quick| {

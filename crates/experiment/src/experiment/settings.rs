@@ -368,10 +368,17 @@ impl Settings {
         all.filter(|name| *name != "ready_within").collect()
     }
 
-    /// Settings that have the same capacity: all but the policy, and what is offered for how long.
+    /// Settings that have the same capacity: all but the policy and the offered load and, of a
+    /// fleet, all but the number of services. No fault comes while the capacity is measured, and
+    /// without admission control gates do not limit it.
     pub fn capacity_key(&self) -> String {
+        let services = |name: &String| match Faults::named(name) {
+            Ok(faults) => format!("{} services", faults.services),
+            Err(_) => name.clone(),
+        };
+        let faults = self.faults.as_ref().map(services);
         let mut same =
-            Self { policy: "off".into(), crowd: None, window_scale: None, ..self.clone() };
+            Self { policy: "off".into(), crowd: None, window_scale: None, faults, ..self.clone() };
         same.offer((None, None, None));
         serde_json::to_string(&same).expect("plain fields are written without errors")
     }
@@ -469,6 +476,9 @@ mod tests {
         assert_eq!(closed, Settings { load: None, customers: Some(7), ..base.clone() });
         assert_eq!(base.capacity_key(), base.with(&policy).with(&rate).capacity_key());
         assert_eq!(base.capacity_key(), closed.capacity_key());
+        let fleet = |faults: &str| Settings { faults: Some(faults.into()), ..base.clone() };
+        assert_eq!(fleet("one-gate").capacity_key(), fleet("nats-gone").capacity_key());
+        assert_ne!(fleet("none").capacity_key(), base.capacity_key());
     }
 
     #[test]

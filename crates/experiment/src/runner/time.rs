@@ -15,6 +15,8 @@ use super::matrix::{Matrix, SHARES, Stage};
 const FIRST_OVERHEAD_S: f64 = 0.5;
 /// Seconds that the start of a service takes that compiles its code while it runs.
 const FIRST_START_S: f64 = 8.0;
+/// The same of a fleet: hosts, a cluster of NATS, services and gates, one after the other.
+const FIRST_FLEET_S: f64 = 5.0;
 /// Probes that a capacity takes as long as none is known: a light one, and those that approach it.
 const FIRST_PROBES: f64 = 4.0;
 
@@ -47,7 +49,8 @@ fn overhead_s(complete: &BTreeMap<String, Record>, settings: &Settings, windows:
     let same = mean(complete.values().filter(is_same).filter_map(beside));
     same.or_else(|| mean(complete.values().filter_map(beside))).unwrap_or_else(|| {
         let starts_anew = settings.warms_up() && windows.warm_up_once_s.is_none();
-        FIRST_OVERHEAD_S + if starts_anew { FIRST_START_S + windows.warm_up_s } else { 0.0 }
+        let first = if settings.faults.is_some() { FIRST_FLEET_S } else { FIRST_OVERHEAD_S };
+        first + if starts_anew { FIRST_START_S + windows.warm_up_s } else { 0.0 }
     })
 }
 
@@ -139,6 +142,8 @@ mod tests {
         };
         assert_eq!(of(&[]), 0.5);
         assert_eq!(of(&[None]), 0.5, "a run of before this was kept");
+        let fleet = Settings { faults: Some("none".into()), ..Settings::default() };
+        assert_eq!(overhead_s(&BTreeMap::new(), &fleet, &Windows::default()), 5.0);
         assert_eq!(of(&[Some(7.0), Some(9.0), None]), 5.0);
         assert_eq!(of(&[Some(2.0)]), 0.0, "the load generator may end early");
     }

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tidegate_host::{Cores, Files, processes};
-use tidegate_lab::{Launch, Network, Process, Service, http};
+use tidegate_lab::{Launch, Network, Process, Relay, Service, http};
 use tidegate_load::Resolve;
 use tidegate_sitekit::private_file;
 
@@ -48,6 +48,8 @@ struct Plan {
     site: Vec<String>,
     /// The text of each gate's configuration file.
     gates: BTreeMap<String, PathBuf>,
+    /// Of gates whose messages are delayed: a relay to each server of NATS.
+    relays: BTreeMap<String, Vec<Relay>>,
     customers: u64,
     network: Network,
 }
@@ -117,6 +119,7 @@ pub(super) fn start(
         site: site::arguments("ADDRESS", settings, workshop, &folder),
         settings: settings.clone(),
         gates: BTreeMap::new(),
+        relays: BTreeMap::new(),
         cores: cores.clone(),
         customers,
         folder,
@@ -125,6 +128,7 @@ pub(super) fn start(
     };
     let state = Mutex::default();
     let mut fleet = Fleet { state, agents: Vec::new(), plan };
+    fleet.plan.relays = fleet.plan.start_relays()?;
     for host in fleet.plan.faults.of_kind("gate") {
         let file = fleet.plan.write_gate(&host, &secret, workshop)?;
         fleet.plan.gates.insert(host, file);
@@ -151,13 +155,43 @@ impl Plan {
         Ok(format!("{:?}", urls?))
     }
 
+    fn start_relays(&self) -> Result<BTreeMap<String, Vec<Relay>>> {
+        let relay = |nats: &String| {
+            let to = self.network.socket(nats, NATS)?;
+            Relay::start_at(self.network.here(), to, &self.cores)
+        };
+        let servers = self.faults.of_kind("nats");
+        let relays = |gate: &String| -> Result<(String, Vec<Relay>)> {
+            let each: Result<_> = servers.iter().map(relay).collect();
+            Ok((gate.clone(), each?))
+        };
+        self.faults.delayed().map(relays).collect()
+    }
+
+    /// The servers of NATS as a gate reaches them.
+    fn nats_of(&self, gate: &str) -> Result<String> {
+        match self.relays.get(gate) {
+            Some(relays) => {
+                let url = |relay: &Relay| format!("nats://{}", relay.address());
+                Ok(format!("{:?}", relays.iter().map(url).collect::<Vec<_>>()))
+            }
+            None => self.urls("nats", "nats", NATS),
+        }
+    }
+
+    /// Delays the messages of gates by so much each way.
+    fn delay(&self, gates: &[String], by: Duration) {
+        let relays = gates.iter().filter_map(|gate| self.relays.get(gate)).flatten();
+        relays.for_each(|relay| relay.set_round_trip(by * 2));
+    }
+
     fn write_gate(&self, host: &str, secret: &Path, workshop: &Workshop) -> Result<PathBuf> {
         let secret = format!("{:?}", secret.display().to_string());
         let fleet = match self.faults.nats {
             0 => String::new(),
             count => format!(
                 "\n[fleet]\nnats = {}\nsecret_file = {secret}\ngate = {host:?}\nreplicas = {}\n",
-                self.urls("nats", "nats", NATS)?,
+                self.nats_of(host)?,
                 if count >= 3 { 3 } else { 1 }
             ),
         };
@@ -301,15 +335,10 @@ impl Fleet {
                 Ok(())
             }
             What::Cut(one, other) => network.cut(one, other),
-            What::Delay(hosts, by) => hosts.iter().try_for_each(|host| {
-                match network.delay(host, *by)? {
-                    true => Ok(()),
-                    false => Err(Error::Machine(
-                        "this kernel has no netem (sch_netem), which delays packets: leave the fault out"
-                            .into(),
-                    )),
-                }
-            }),
+            What::Delay(gates, by) => {
+                self.plan.delay(gates, *by);
+                Ok(())
+            }
         }
     }
 
@@ -322,8 +351,9 @@ impl Fleet {
                 Ok(())
             }),
             What::Cut(one, other) => network.heal(one, other),
-            What::Delay(hosts, _) => {
-                hosts.iter().try_for_each(|host| network.delay(host, Duration::ZERO).map(drop))
+            What::Delay(gates, _) => {
+                self.plan.delay(gates, Duration::ZERO);
+                Ok(())
             }
         }
     }

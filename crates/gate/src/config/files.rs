@@ -3,7 +3,6 @@
 use super::checked::Config;
 use super::fields::Upstream;
 use super::file_stamp::FileStamp;
-use super::fleet::FleetAccess;
 use super::identity::{self, Identity, Wrong};
 use super::revocation::Revocations;
 use super::ticket_keys;
@@ -15,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidegate_agent::Secret;
 use tidegate_config::{Mistake, Mistakes, Problem};
-use tidegate_fleet::{Access, WithFile};
+use tidegate_fleet::{AccessFiles, FleetAccess};
 
 /// What is made of the files that keys name.
 #[derive(Clone, Debug, Default)]
@@ -113,21 +112,16 @@ impl Config {
     /// Servers, user and secret of the fleet; `None` if the gate is alone or a file is wrong.
     fn read_fleet(&self, reader: &FileReader<'_>) -> Option<FleetAccess> {
         let fleet = &self.fleet;
-        let mut access = Access::new(fleet.nats.clone().filter(|_| (reader.sound)("fleet.nats"))?);
-        let files: [(_, _, WithFile); 3] = [
-            ("fleet.credentials_file", &fleet.credentials_file, Access::with_credentials),
-            ("fleet.nkey_file", &fleet.nkey_file, Access::with_nkey),
-            ("fleet.ca_file", &fleet.ca_file, Access::with_authorities),
-        ];
-        for (key, path, read) in files {
-            if let Some(path) = reader.sound(key, path) {
-                access = reader.noted(key, path, read(access, path))?;
-            }
-        }
-        let key = "fleet.secret_file";
-        let path = reader.sound(key, &fleet.secret_file)?;
-        let secret = tidegate_fleet::Secret::read(path, &fleet.name);
-        Some(FleetAccess { access, secret: reader.noted(key, path, secret)? })
+        let servers = fleet.nats.clone().filter(|_| (reader.sound)("fleet.nats"))?;
+        let file = |key, path| reader.sound(key, path).map(|path| (key, path.as_path()));
+        let files = AccessFiles {
+            secret: file("fleet.secret_file", &fleet.secret_file)?,
+            credentials: file("fleet.credentials_file", &fleet.credentials_file),
+            nkey: file("fleet.nkey_file", &fleet.nkey_file),
+            authorities: file("fleet.ca_file", &fleet.ca_file),
+        };
+        let read = FleetAccess::read(servers, &fleet.name, files);
+        read.map_err(|it| (reader.wrong)(it.named, it.path, it.problem)).ok()
     }
 }
 

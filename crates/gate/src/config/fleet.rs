@@ -61,15 +61,6 @@ impl Rule for Named {
     }
 }
 
-/// Servers, user and secret of a fleet, as its files have them.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FleetAccess {
-    /// Servers and user.
-    pub access: tidegate_fleet::Access,
-    /// The operator's secret, with the name of the fleet.
-    pub secret: tidegate_fleet::Secret,
-}
-
 impl Fleet {
     /// What is wrong between the keys: the key and the problem.
     pub(super) fn mistakes(&self) -> Vec<(&'static str, Problem)> {

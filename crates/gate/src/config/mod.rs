@@ -40,7 +40,6 @@ pub use fields::{
 };
 pub use files::{Files, mistake_of_file};
 pub use flags::Flags;
-pub use fleet::FleetAccess;
 pub use identity::Identity;
 pub use load_from::{LoadFrom, LoadSource};
 pub use networks::Network;

@@ -4,9 +4,6 @@ use crate::admission::sessions::SessionUse;
 use serde::{Deserialize, Serialize};
 use tidegate_control::fleet::{GateShare, Table};
 
-/// Lines of a table in one message: a fleet of hundreds is told in several.
-const MOST_LINES: usize = 150;
-
 /// Where the gates of a fleet talk.
 #[derive(Clone, Debug)]
 pub struct Subjects {
@@ -14,6 +11,11 @@ pub struct Subjects {
     pub demand: String,
     /// A [`Table`], to all gates; in parts of the same sequence where it is long.
     pub table: String,
+    /// An [`Experience`](tidegate_control::Experience): what a gate has learned, to the holder of
+    /// the lease.
+    pub experience: String,
+    /// A [`FleetExperience`](tidegate_control::fleet::FleetExperience): what all have, to all gates.
+    pub learned: String,
     /// [`Uses`], to all other gates.
     pub uses: String,
     /// The bucket that has the lease and the ticket keys.
@@ -24,8 +26,10 @@ impl Subjects {
     /// Those of the fleet of this name.
     pub fn of(fleet: &str) -> Self {
         let subject = |last| format!("tidegate.{fleet}.{last}");
-        let [demand, table, uses] = ["demand", "table", "uses"].map(subject);
-        Self { demand, table, uses, bucket: format!("tidegate_{fleet}") }
+        let [demand, table, experience, learned, uses] =
+            ["demand", "table", "experience", "learned", "uses"].map(subject);
+        let bucket = format!("tidegate_{fleet}");
+        Self { demand, table, experience, learned, uses, bucket }
     }
 }
 
@@ -35,12 +39,6 @@ impl Subjects {
 pub struct Uses {
     /// The sessions.
     pub uses: Vec<SessionUse>,
-}
-
-/// A table in parts that are short enough for a message.
-pub(super) fn parts(table: &Table) -> impl Iterator<Item = Table> {
-    let lines = table.shares.chunks(MOST_LINES);
-    lines.map(|lines| Table { shares: lines.to_vec(), ..*table })
 }
 
 /// Adds a part to the newest table that is known. Whether it belongs to the newest, or is newer.
@@ -78,7 +76,7 @@ mod tests {
         let secret = Secret::new(&[7; 32], "shop").unwrap();
         let sealer = Sealer::new(&secret, "gate", unix_now()).unwrap();
         let (mut opener, mut newest) = (Opener::new(secret), None);
-        for part in parts(&table) {
+        for part in table.parts() {
             let message = sealer.seal("table", &part, unix_now()).unwrap();
             assert!(message.len() < MOST_BYTES / 2);
             let opened = opener.open::<Table>("table", &message, unix_now()).unwrap();

@@ -1,13 +1,13 @@
 //! What a gate knows of its fleet: shared with the control loop and the admin pages.
 
-use crate::config::{Config, FleetAccess};
+use crate::config::Config;
 use crate::error::Error;
 use crate::telemetry::snapshot::{FleetGate, FleetStatus};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tidegate_control::fleet::{Member, Table};
-use tidegate_control::{Outlook, Part, Reading};
-use tidegate_fleet::{Lease, Refused, RefusedCounts, Sealer, Secret, unix_now};
+use tidegate_control::{Controller, Outlook, Part, Reading};
+use tidegate_fleet::{FleetAccess, Lease, Refused, RefusedCounts, Sealer, Secret, unix_now};
 
 /// What a gate knows of its fleet.
 #[derive(Debug)]
@@ -75,6 +75,17 @@ impl FleetState {
     /// The operator's secret.
     pub fn secret(&self) -> &Secret {
         &self.access.secret
+    }
+
+    /// Plans the time before the first table: nothing of the service, unless the gate goes on with
+    /// the costs of one before it.
+    pub fn begin(&self, now: Duration, controller: &mut Controller, goes_on: bool) {
+        if goes_on {
+            self.member().goes_on();
+        }
+        let nothing = Reading::default();
+        let part = self.part(now, &nothing, &Outlook::default());
+        controller.observe(now, &nothing.part_of_fleet(part));
     }
 
     /// The part of the service that the gate may use until the next tick of the control loop.

@@ -1,7 +1,7 @@
-//! Reports the gate's demand, takes tables and, while the gate holds the lease, makes them; tells
-//! the others of sessions that use much.
+//! Reports the gate's demand and what it has learned, takes tables and what all have learned and,
+//! while the gate holds the lease, makes these; tells the others of sessions that use much.
 
-use super::message::{Subjects, Uses, join, parts};
+use super::message::{Subjects, Uses, join};
 use super::state::FleetState;
 use crate::admission::sessions::{MOST_USES, Sessions};
 use crate::shared::Shared;
@@ -9,13 +9,16 @@ use serde::{Serialize, de::DeserializeOwned};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Instant;
-use tidegate_control::fleet::{Demand, Divider, INTERVAL, Stale, Table};
+use tidegate_control::Experience;
+use tidegate_control::fleet::{
+    Demand, Divider, EXPERIENCE_INTERVAL, FleetExperience, INTERVAL, Stale, Table,
+};
 use tidegate_fleet::{Connection, Message, Opened, Opener, Refused, Subscription, unix_now};
 use tokio::time::MissedTickBehavior;
 
-/// Messages that wait to be read: tables and uses; and demands, of all gates.
+/// Messages that wait to be read: tables and uses; and what all gates report.
 const WAITING: usize = 256;
-const WAITING_DEMANDS: usize = 8192;
+const WAITING_REPORTS: usize = 8192;
 
 struct Talk {
     state: Arc<FleetState>,
@@ -24,12 +27,26 @@ struct Talk {
     connection: Connection,
     subjects: Subjects,
     opener: Opener,
-    /// While the gate holds the lease: the epoch and the demands that come.
-    divider: Option<(u64, Divider, Subscription)>,
+    division: Option<Division>,
+    learned_told: Option<Instant>,
     /// The log says that NATS does not answer.
     lost: bool,
     /// The log says that another gate has this gate's name.
     name_taken: bool,
+}
+
+/// What the gate does while it holds the lease.
+struct Division {
+    epoch: u64,
+    divider: Divider,
+    demands: Subscription,
+    experiences: Subscription,
+}
+
+/// A report of a gate.
+enum Report {
+    Demand(Message),
+    Experience(Message),
 }
 
 /// Talks until dropped.
@@ -42,29 +59,47 @@ pub(super) async fn run(
 ) {
     let opener = Opener::new(state.secret().clone());
     let subscribed = async |subject: &str| connection.subscribe(subject, WAITING).await;
-    let (Ok(mut tables), Ok(mut uses)) =
-        (subscribed(&subjects.table).await, subscribed(&subjects.uses).await)
-    else {
+    let (Ok(mut tables), Ok(mut learned), Ok(mut uses)) = (
+        subscribed(&subjects.table).await,
+        subscribed(&subjects.learned).await,
+        subscribed(&subjects.uses).await,
+    ) else {
         return std::future::pending().await;
     };
-    let (divider, lost, name_taken) = (None, false, false);
-    let mut talk =
-        Talk { state, shared, sessions, connection, subjects, opener, divider, lost, name_taken };
+    let mut talk = Talk {
+        state,
+        shared,
+        sessions,
+        connection,
+        subjects,
+        opener,
+        division: None,
+        learned_told: None,
+        lost: false,
+        name_taken: false,
+    };
     let mut interval = tokio::time::interval(INTERVAL);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            _ = interval.tick() => talk.step(tables.dropped() + uses.dropped()).await,
+            _ = interval.tick() => {
+                let dropped = tables.dropped() + learned.dropped() + uses.dropped();
+                talk.step(dropped).await;
+            }
             message = tables.next() => talk.take_table(&message),
+            message = learned.next() => talk.take_learned(&message),
             message = uses.next() => talk.take_uses(&message),
-            message = next_demand(&mut talk.divider) => talk.take_demand(&message),
+            report = next_report(&mut talk.division) => talk.take_report(&report),
         }
     }
 }
 
-async fn next_demand(divider: &mut Option<(u64, Divider, Subscription)>) -> Message {
-    match divider {
-        Some((_, _, demands)) => demands.next().await,
+async fn next_report(division: &mut Option<Division>) -> Report {
+    match division {
+        Some(Division { demands, experiences, .. }) => tokio::select! {
+            message = demands.next() => Report::Demand(message),
+            message = experiences.next() => Report::Experience(message),
+        },
         None => std::future::pending().await,
     }
 }
@@ -74,17 +109,30 @@ impl Talk {
     async fn step(&mut self, dropped: u64) {
         self.note_connection(dropped);
         if self.shared.draining() {
-            self.divider = None;
+            self.division = None;
             return;
         }
         self.follow_lease().await;
         let now = self.shared.now();
-        let outlook = self.shared.controller().outlook();
+        let (outlook, experience) = {
+            let controller = self.shared.controller();
+            (controller.outlook(), self.learned_is_due().then(|| controller.experience()))
+        };
         let demand = self.state.member().demand(now, &outlook);
         self.say(&self.subjects.demand, &demand);
-        let table = self.divider.as_mut().and_then(|(_, divider, _)| divider.table(now));
-        for part in table.iter().flat_map(parts) {
-            self.say(&self.subjects.table, &part);
+        if let Some(experience) = experience {
+            self.learned_told = Some(Instant::now());
+            self.say(&self.subjects.experience, &experience);
+        }
+        if let Some(Division { divider, .. }) = &mut self.division {
+            // A gate that starts is to know it before it has a share.
+            let (learned, table) = (divider.experience(now), divider.table(now));
+            if let Some(learned) = learned {
+                self.say(&self.subjects.learned, &learned);
+            }
+            for part in table.iter().flat_map(Table::parts) {
+                self.say(&self.subjects.table, &part);
+            }
         }
         let uses = self.sessions.uses();
         if !uses.is_empty() {
@@ -92,20 +140,29 @@ impl Talk {
         }
     }
 
+    /// Whether it is time to tell what the gate has learned.
+    fn learned_is_due(&self) -> bool {
+        self.learned_told.is_none_or(|at| at.elapsed() >= EXPERIENCE_INTERVAL - INTERVAL / 2)
+    }
+
     /// Divides while the gate holds the lease, and not longer.
     async fn follow_lease(&mut self) {
         let left = self.state.lease().left(Instant::now());
         let now = self.shared.now();
-        match (left, &mut self.divider) {
-            (Some((epoch, left)), Some((of, divider, _))) if *of == epoch => {
-                divider.renew(now + left);
+        match (left, &mut self.division) {
+            (Some((epoch, left)), Some(division)) if division.epoch == epoch => {
+                division.divider.renew(now + left);
             }
             (Some((epoch, left)), _) => {
                 let divider = Divider::new(epoch, now + left, now);
-                let demands = self.connection.subscribe(&self.subjects.demand, WAITING_DEMANDS);
-                self.divider = demands.await.ok().map(|demands| (epoch, divider, demands));
+                let reports = |subject| self.connection.subscribe(subject, WAITING_REPORTS);
+                let demands = reports(&self.subjects.demand).await;
+                let experiences = reports(&self.subjects.experience).await;
+                self.division = demands.ok().zip(experiences.ok()).map(|(demands, experiences)| {
+                    Division { epoch, divider, demands, experiences }
+                });
             }
-            (None, _) => self.divider = None,
+            (None, _) => self.division = None,
         }
     }
 
@@ -145,15 +202,35 @@ impl Talk {
         join(&mut self.state.seen().table, &table);
     }
 
-    fn take_demand(&mut self, message: &Message) {
-        let subject = self.subjects.demand.clone();
-        let Some(opened) = self.open::<Demand>(&subject, message) else { return };
-        let Some((_, divider, _)) = &mut self.divider else { return };
+    fn take_report(&mut self, report: &Report) {
         let now = self.shared.now();
-        // A gate speaks for itself alone.
-        let own = opened.sender == opened.content.gate;
-        if !own || divider.report(now, &opened.content).is_err() {
+        let taken = match report {
+            Report::Demand(message) => {
+                let subject = self.subjects.demand.clone();
+                let Some(opened) = self.open::<Demand>(&subject, message) else { return };
+                let Some(Division { divider, .. }) = &mut self.division else { return };
+                // A gate speaks for itself alone.
+                opened.sender == opened.content.gate && divider.report(now, &opened.content).is_ok()
+            }
+            Report::Experience(message) => {
+                let subject = self.subjects.experience.clone();
+                let Some(opened) = self.open::<Experience>(&subject, message) else { return };
+                let Some(Division { divider, .. }) = &mut self.division else { return };
+                divider.learn(&opened.sender, &opened.content).is_ok()
+            }
+        };
+        if !taken {
             self.state.refuse(Refused::Stale);
+        }
+    }
+
+    fn take_learned(&mut self, message: &Message) {
+        let subject = self.subjects.learned.clone();
+        let Some(opened) = self.open::<FleetExperience>(&subject, message) else { return };
+        let taken = self.state.member().learns(&opened.content);
+        match taken {
+            Ok(experience) => self.shared.controller().learn_from(experience),
+            Err(_) => self.state.refuse(Refused::Stale),
         }
     }
 

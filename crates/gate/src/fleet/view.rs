@@ -2,12 +2,11 @@
 
 use super::lease::KEY;
 use super::message::{Subjects, join};
-use crate::config::FleetAccess;
 use crate::telemetry::snapshot::FleetGate;
 use serde::Serialize;
 use std::time::{Duration, Instant};
 use tidegate_control::fleet::Table;
-use tidegate_fleet::{Bucket, Connection, Error, Opener, Tenure, unix_now};
+use tidegate_fleet::{Bucket, Connection, Error, FleetAccess, Opener, Tenure, unix_now};
 
 /// How long a connection and then a table are waited for.
 const PATIENCE: Duration = Duration::from_secs(3);

@@ -7,9 +7,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_fleet::{Access, Bucket, Connection, Sealer, Secret, read_server, unix_now};
+use tidegate_fleet::{
+    Access, Bucket, Connection, FleetAccess, Sealer, Secret, read_server, unix_now,
+};
 use tidegate_gate::Gate;
-use tidegate_gate::config::FleetAccess;
 use tidegate_gate::fleet::{Subjects, look};
 use tidegate_gate::telemetry::snapshot::FleetStatus;
 
@@ -226,6 +227,34 @@ async fn forged_recorded_and_broken_messages_are_refused_counted_and_change_noth
     }
     assert!(written.is_some(), "the attacker may write the key");
     eventually("the gate takes it back", || refused(&gate, "broken") > 1 && divided(&[&gate]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_gate_takes_the_costs_that_the_fleet_has_learned_and_no_absurd_ones() {
+    let Some(nats) = Nats::start() else { return };
+    let fleet = Fleet::new(&[&nats]);
+    let gate = fleet.gate("a");
+    eventually("the gate has the whole", || divided(&[&gate]));
+    let other = Connection::connect(&fleet.access(), "tidegate", "other").await.unwrap();
+    let (secret, subjects) = (fleet.secret(), Subjects::of("tidegate"));
+    let sealer = Sealer::new(&secret, "other", unix_now()).unwrap();
+    let tell = |epoch: u64, value: f64| {
+        let cost = serde_json::json!({ "value": value, "weight": 300.0 });
+        let told = serde_json::json!({
+            "epoch": epoch, "experience": { "full_handshake_cpu_s": cost },
+        });
+        let message = sealer.seal(&subjects.learned, &told, unix_now()).unwrap();
+        assert!(other.publish(&subjects.learned, message));
+    };
+    eventually("the other is connected", || other.connected());
+    let handshake_s = || gate.snapshot().control.unwrap().costs.new.handshake_cpu_s;
+    let (before, epoch) = (handshake_s(), status(&gate).epoch);
+    tell(epoch, -1.0);
+    tell(0, 0.123);
+    eventually("both are refused", || refused(&gate, "stale") == 2);
+    assert_eq!(handshake_s(), before);
+    tell(epoch, 0.123);
+    eventually("it is taken", || (handshake_s() - 0.123).abs() < 1e-9);
 }
 
 #[test]

@@ -11,10 +11,8 @@ pub struct Course {
     pub peak_per_s: f64,
     /// Messages that NATS takes in and gives out.
     pub messages: u64,
-    /// Their bytes as JSON, where gates are told their own line of the table alone.
+    /// Their bytes as JSON.
     pub bytes: f64,
-    /// Bytes of the tables where all gates are told the whole table.
-    pub whole_table_bytes: f64,
     /// Most sessions active at once.
     pub sessions_at_once: u64,
     /// Sessions that were offered.
@@ -30,8 +28,12 @@ pub struct Sample {
     pub offered: u64,
     /// New sessions that were admitted.
     pub admitted: u64,
+    /// The same by each of the first gates, as many as eight.
+    pub admitted_by: Vec<u64>,
     /// Requests that were answered.
     pub answered: u64,
+    /// The same of each of the first gates, as many as eight.
+    pub answered_by: Vec<u64>,
     /// Mean response time, in seconds.
     pub response_s: f64,
     /// Share of the service that was used.

@@ -34,6 +34,7 @@ pub(super) struct Gate {
     pub(super) offered: u64,
     pub(super) admitted: u64,
     pub(super) answered: u64,
+    sampled: (u64, u64),
     name: String,
     starts: u64,
     discipline: Discipline,
@@ -48,17 +49,17 @@ pub(super) struct Gate {
 impl Gate {
     pub(super) fn new(index: usize, fleet: &Fleet, random: Random) -> Self {
         let name = format!("gate-{index}");
-        let member = Member::new(name.clone(), 1).of(fleet.gates as u32);
-        Self {
+        let mut gate = Self {
             up: true,
             controller: Controller::new(Settings::default()),
-            part: Part { share: member.standing().share, ..Part::WHOLE },
-            member,
+            part: Part::WHOLE,
+            member: Member::new(name.clone(), 1),
             thinking: [0; AGES],
             in_service: 0,
             offered: 0,
             admitted: 0,
             answered: 0,
+            sampled: (0, 0),
             name,
             starts: 1,
             discipline: Discipline::new(HOLD),
@@ -68,6 +69,15 @@ impl Gate {
             used_at_tick: 0.0,
             ticked_at: 0.0,
             random,
+        };
+        gate.begins(fleet);
+        gate
+    }
+
+    /// As the gate does: nothing is admitted by assumptions before the first table.
+    fn begins(&mut self, fleet: &Fleet) {
+        if fleet.divided {
+            self.tick(self.ticked_at, self.used_at_tick, fleet);
         }
     }
 
@@ -80,6 +90,13 @@ impl Gate {
         self.thinking.iter().sum::<u64>() + self.in_service
     }
 
+    /// Sessions admitted and requests answered since the last call.
+    pub(super) fn since_last(&mut self) -> (u64, u64) {
+        let sums = (self.admitted, self.answered);
+        let before = std::mem::replace(&mut self.sampled, sums);
+        (sums.0 - before.0, sums.1 - before.1)
+    }
+
     /// It goes down. Returns how many sessions were active.
     pub(super) fn goes_down(&mut self) -> u64 {
         self.up = false;
@@ -89,19 +106,15 @@ impl Gate {
         active
     }
 
-    /// It starts again, and knows what another gate of the fleet has learned.
-    pub(super) fn starts(&mut self, now: f64, used_s: f64, other: Option<Controller>) {
+    /// It starts again.
+    pub(super) fn starts(&mut self, now: f64, used_s: f64, fleet: &Fleet) {
         self.starts += 1;
         self.up = true;
         self.controller = Controller::new(Settings::default());
-        if let Some(other) = other {
-            self.controller.adopt(other.learned());
-        }
-        let gates = self.member.standing().gates;
-        self.member = Member::new(self.name.clone(), self.starts).of(gates);
-        self.part.share = self.member.standing().share;
+        self.member = Member::new(self.name.clone(), self.starts);
         self.reading = Reading::default();
         (self.ticked_at, self.used_at_tick) = (now, used_s);
+        self.begins(fleet);
     }
 
     /// Thinking customers make requests, and new sessions come at this rate.

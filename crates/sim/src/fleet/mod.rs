@@ -29,6 +29,8 @@ pub struct Fleet {
     pub gates: usize,
     /// Whether they divide the service. If not, each acts as if it were alone.
     pub divided: bool,
+    /// Whether gates take what the others have learned.
+    pub learns: bool,
     /// Processors of the service.
     pub cpus: f64,
     /// Whether gates see the service's CPU time; if not, response times alone.

@@ -5,7 +5,8 @@ use std::collections::BinaryHeap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use tidegate_control::fleet::{Demand, Divider, LEASE, TAKE_OVER_AFTER, Table};
+use tidegate_control::Experience;
+use tidegate_control::fleet::{Demand, Divider, FleetExperience, LEASE, TAKE_OVER_AFTER, Table};
 
 use super::{Fleet, Network, What};
 use crate::machine::Ordered;
@@ -15,8 +16,10 @@ use crate::random::Random;
 pub(super) enum Message {
     /// To whoever divides.
     Report(usize, Demand),
+    Experience(usize, Experience),
     /// From one gate to another.
     Table(usize, usize, Rc<Table>),
+    Learned(usize, usize, Rc<FleetExperience>),
 }
 
 /// Messages on their way.

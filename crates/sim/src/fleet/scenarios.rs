@@ -40,6 +40,11 @@ pub fn scenarios() -> Vec<Named> {
         named("killed", "a gate dies after 20 s", with(What::Down, 2..3, 20.0..FOREVER)),
         named("holder-killed", "the one that divides dies", with(What::Down, 0..1, 20.0..FOREVER)),
         named("new", "a gate starts after 20 s", with(What::Down, 2..3, 0.0..20.0)),
+        named(
+            "joining",
+            "a fourth gate starts after 20 s",
+            Fleet { gates: 4, ..with(What::Down, 3..4, 0.0..20.0) },
+        ),
         named("apart", "a gate is cut off from 20 to 40 s", with(What::Apart, 2..3, 20.0..40.0)),
         named(
             "holder-apart",
@@ -81,6 +86,7 @@ fn small() -> Fleet {
     Fleet {
         gates: 3,
         divided: true,
+        learns: true,
         cpus: 16.0,
         in_view: true,
         request_cpu_s: 0.002,

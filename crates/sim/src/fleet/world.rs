@@ -4,16 +4,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use tidegate_control::AGES;
-use tidegate_control::fleet::{INTERVAL, divide};
+use tidegate_control::fleet::{EXPERIENCE_INTERVAL, INTERVAL, MOST_LINES, divide};
 
 use super::course::{Course, Sample};
 use super::gate::{Gate, TICK_S, binomial};
 use super::network::{Lease, Message, Messages, Side, side};
 use super::{Fleet, Spread};
 use crate::random::Random;
-
-/// From so many gates on, each is told its own line of the table alone.
-const MANY: usize = 20;
 
 /// Runs a fleet.
 pub fn simulate(fleet: &Fleet) -> Course {
@@ -74,6 +71,7 @@ impl<'a> World<'a> {
         let fleet = self.fleet;
         let every = |seconds: f64| ((seconds / fleet.step_s).round() as u64).max(1);
         let (tick, interval) = (every(TICK_S), every(INTERVAL.as_secs_f64()));
+        let learned = every(EXPERIENCE_INTERVAL.as_secs_f64());
         self.now = (step + 1) as f64 * fleet.step_s;
         if step.is_multiple_of(every(0.01)) {
             self.faults();
@@ -93,6 +91,9 @@ impl<'a> World<'a> {
                 self.gates[index].tick(self.now, self.used_s, fleet);
                 if fleet.divided && phase.is_multiple_of(interval) {
                     self.report(index);
+                }
+                if fleet.divided && phase.is_multiple_of(learned) {
+                    self.tell(index);
                 }
             }
         }
@@ -114,9 +115,7 @@ impl<'a> World<'a> {
                 self.homeless += self.gates[index].goes_down();
                 self.lease.dividers.retain(|(gate, _)| *gate != index);
             } else if side.is_some() && !self.gates[index].up {
-                let other = self.gates.iter().position(|gate| gate.up);
-                let learned = other.map(|other| self.gates[other].controller.clone());
-                self.gates[index].starts(self.now, self.used_s, learned);
+                self.gates[index].starts(self.now, self.used_s, self.fleet);
             }
         }
     }
@@ -188,22 +187,32 @@ impl<'a> World<'a> {
         self.messages.send(self.now, Message::Report(index, demand));
     }
 
+    fn tell(&mut self, index: usize) {
+        let experience = self.gates[index].controller.experience();
+        self.course.carries(2, json_bytes(&experience));
+        self.messages.send(self.now, Message::Experience(index, experience));
+    }
+
     fn tables(&mut self) {
         let time = Duration::from_secs_f64(self.now);
         for (from, divider) in &mut self.lease.dividers {
-            let Some(table) = divider.table(time) else { continue };
-            let whole = Rc::new(table);
-            let whole_bytes = json_bytes(&*whole);
             let up = (0..self.gates.len()).filter(|index| self.gates[*index].up);
-            for to in up {
-                let table = match self.gates.len() >= MANY {
-                    true => Rc::new(whole.for_gate(self.gates[to].name())),
-                    false => whole.clone(),
-                };
-                self.course.carries(2, json_bytes(&*table));
-                self.course.whole_table_bytes += whole_bytes;
-                self.messages.send(self.now, Message::Table(*from, to, table));
+            // Each message is taken in once and given out to each gate.
+            let copies = up.clone().count() as f64 + 1.0;
+            if let Some(learned) = divider.experience(time) {
+                self.course.carries(copies as u64, json_bytes(&learned));
+                let learned = Rc::new(learned);
+                up.clone().for_each(|to| {
+                    self.messages.send(self.now, Message::Learned(*from, to, learned.clone()));
+                });
             }
+            let Some(table) = divider.table(time) else { continue };
+            let parts = table.shares.len().div_ceil(MOST_LINES) as f64;
+            self.course.carries((parts * copies) as u64, json_bytes(&table) / parts);
+            let table = Rc::new(table);
+            up.for_each(|to| {
+                self.messages.send(self.now, Message::Table(*from, to, table.clone()));
+            });
         }
     }
 
@@ -219,6 +228,21 @@ impl<'a> World<'a> {
                     if reaches(from, *at) {
                         // Reports may overtake each other: an older one is refused.
                         let _ = divider.report(time, &demand);
+                    }
+                }
+            }
+            Message::Experience(from, experience) => {
+                for (at, divider) in &mut self.lease.dividers {
+                    if reaches(from, *at) {
+                        let _ = divider.learn(self.gates[from].name(), &experience);
+                    }
+                }
+            }
+            Message::Learned(from, to, learned) => {
+                if self.fleet.learns && self.gates[to].up && reaches(from, to) {
+                    let gate = &mut self.gates[to];
+                    if let Ok(experience) = gate.member.learns(&learned) {
+                        gate.controller.learn_from(experience);
                     }
                 }
             }
@@ -238,6 +262,8 @@ impl<'a> World<'a> {
         let before = self.sampled;
         self.sampled = (offered, admitted, answered, self.used_s);
         let since = answered - before.2;
+        let shown = self.gates.iter_mut().take(8);
+        let (admitted_by, answered_by) = shown.map(Gate::since_last).unzip();
         let up: Vec<_> =
             self.gates.iter().zip(&self.new_per_s).filter(|(gate, _)| gate.up).collect();
         let of_request = fleet.request_cpu_s / fleet.cpus;
@@ -256,7 +282,9 @@ impl<'a> World<'a> {
             at_s: self.now,
             offered: offered - before.0,
             admitted: admitted - before.1,
+            admitted_by,
             answered: since,
+            answered_by,
             response_s: std::mem::take(&mut self.requests_s) / since.max(1) as f64,
             in_use: (self.used_s - before.3) / fleet.cpus / TICK_S,
             shares: self.gates.iter().map(share).sum(),

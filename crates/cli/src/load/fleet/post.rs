@@ -1,19 +1,18 @@
 //! Sealed packets over NATS: who may be heard, and under which subjects.
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use tidegate_config::Problem;
 use tidegate_fleet::{
-    Access, Connection, Error, Opener, Refused, RefusedCounts, Sealer, Secret, Subscription,
-    is_name, read_server, unix_now,
+    Connection, Error, FleetAccess, Opener, Refused, RefusedCounts, Sealer, Subscription, is_name,
+    unix_now,
 };
 use tidegate_load::fleet::clock::Now;
 
 use crate::exit::bad_input;
 use crate::load::values;
+use crate::nats::NatsArgs;
 
 /// Packets that wait to be read.
 const WAITING: usize = 2048;
@@ -21,25 +20,12 @@ const WAITING: usize = 2048;
 /// Flags for the servers of NATS.
 #[derive(clap::Args)]
 pub struct AccessArgs {
-    /// File with the secret that coordinator and agents share; they hear nobody without it
-    #[arg(long, value_name = "FILE", help_heading = "Fleet")]
-    pub secret: Option<PathBuf>,
-    /// File with the credentials for NATS (.creds: a user JWT and its nkey)
-    #[arg(long, value_name = "FILE", conflicts_with = "nkey", help_heading = "Fleet")]
-    credentials: Option<PathBuf>,
-    /// File with the seed of the nkey for NATS
-    #[arg(long, value_name = "FILE", help_heading = "Fleet")]
-    nkey: Option<PathBuf>,
-    /// Certificate authorities of the NATS servers (PEM); with them, connections need TLS
-    #[arg(long, value_name = "FILE", help_heading = "Fleet")]
-    nats_ca: Option<PathBuf>,
+    #[command(flatten)]
+    nats: NatsArgs,
     /// The other side is lost when it was not heard for so long: an agent ends its load, and a
     /// coordinator goes on without the agent
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = silence, help_heading = "Fleet")]
     pub silence: Duration,
-    /// Name of the fleet: agents of another one are not asked
-    #[arg(long, value_name = "NAME", default_value = "tidegate", help_heading = "Fleet")]
-    fleet_name: String,
 }
 
 fn silence(text: &str) -> Result<Duration, String> {
@@ -71,42 +57,6 @@ pub enum Side {
 }
 
 impl AccessArgs {
-    /// The servers, and the secret.
-    fn read(&self, flag: &str, servers: &[String]) -> anyhow::Result<(Access, Secret)> {
-        let wrong = |flag: &str, given: &dyn std::fmt::Display, problem: Problem| {
-            bad_input(format!("{flag} {given}: {}; {}", problem.rule, problem.remedy))
-        };
-        if !is_name(&self.fleet_name) {
-            return Err(bad_input(format!(
-                "--fleet-name {}: must have 1 to 64 letters, digits or .-_:, such as shop",
-                self.fleet_name
-            )));
-        }
-        let Some(secret) = &self.secret else {
-            return Err(bad_input(format!(
-                "{flag} needs --secret FILE, the secret that coordinator and agents share; \
-                 `openssl rand -hex 32` makes one, in a file that only you can read"
-            )));
-        };
-        let of_file = |flag: &'static str, file: &PathBuf| {
-            let file = file.display().to_string();
-            move |problem| wrong(flag, &file, problem)
-        };
-        let secret = Secret::read(secret, &self.fleet_name).map_err(of_file("--secret", secret))?;
-        let urls = servers.iter().map(|url| read_server(url).map_err(|it| wrong(flag, url, it)));
-        let mut access = Access::new(urls.collect::<anyhow::Result<_>>()?);
-        if let Some(file) = &self.credentials {
-            access = access.with_credentials(file).map_err(of_file("--credentials", file))?;
-        }
-        if let Some(file) = &self.nkey {
-            access = access.with_nkey(file).map_err(of_file("--nkey", file))?;
-        }
-        if let Some(file) = &self.nats_ca {
-            access = access.with_authorities(file).map_err(of_file("--nats-ca", file))?;
-        }
-        Ok((access, secret))
-    }
-
     /// Connects to the fleet; `flag` names the servers. Waits up to five seconds for one.
     pub async fn open(
         &self,
@@ -115,7 +65,7 @@ impl AccessArgs {
         name: &str,
         side: Side,
     ) -> anyhow::Result<Post> {
-        let (access, secret) = self.read(flag, servers)?;
+        let FleetAccess { access, secret } = self.nats.read(flag, servers)?;
         if !is_name(name) {
             return Err(bad_input(format!(
                 "--name {name}: must have 1 to 64 letters, digits or .-_:, such as lon-1"
@@ -125,7 +75,7 @@ impl AccessArgs {
             Error::Operator(why) => bad_input(format!("{flag}: {why}")),
             Error::Lost(why) => anyhow::anyhow!("{flag}: {why}"),
         };
-        let fleet = self.fleet_name.clone();
+        let fleet = secret.fleet().to_owned();
         let connection = Connection::connect(&access, &fleet, name).await.map_err(of_user)?;
         let subscribe =
             async |subject: String| connection.subscribe(&subject, WAITING).await.map_err(of_user);

@@ -19,7 +19,7 @@ use crate::common::upstream::Upstream;
 use crate::common::{ENDLESS, PATIENCE, Text, wait_until};
 
 /// On a machine that is short of time, nobody is lost who was not killed.
-const SILENCE: [&str; 2] = ["--silence", "20s"];
+const SILENCE: &str = "20s";
 
 /// Thirty customers in random order of arrival, each with a row of a file.
 const THIRTY: &str = r#"
@@ -44,13 +44,15 @@ struct Fleet {
     nats: Nats,
     server: Upstream,
     folder: tempfile::TempDir,
+    silence: &'static str,
 }
 
 impl Fleet {
     /// None where there is no NATS server.
     fn start(scenario: &str) -> Option<Self> {
         let nats = Nats::start()?;
-        let fleet = Self { nats, server: Upstream::start(), folder: tempfile::tempdir().unwrap() };
+        let (server, folder) = (Upstream::start(), tempfile::tempdir().unwrap());
+        let fleet = Self { nats, server, folder, silence: SILENCE };
         let users = (0..40).map(|row| format!("user-{row}\n")).collect::<String>();
         for (name, text) in [
             ("scenario.toml", scenario),
@@ -85,7 +87,9 @@ impl Fleet {
             "--name",
             name,
         ]);
-        let agent = Running::new(command.arg("--secret").arg(secret).args(SILENCE).args(more));
+        let agent = Running::new(
+            command.arg("--secret").arg(secret).args(["--silence", self.silence]).args(more),
+        );
         agent.until("waits for tests at");
         agent
     }
@@ -104,11 +108,19 @@ impl Fleet {
 
     fn coordinator(&self, more: &[&str]) -> Command {
         let nats = self.nats.url();
-        self.command(&[&["--fleet", &nats, "--secret", "secret"][..], &SILENCE, more].concat())
+        let fleet = ["--fleet", &nats, "--secret", "secret", "--silence", self.silence];
+        self.command(&[&fleet[..], more].concat())
     }
 
     fn load(&self, more: &[&str]) -> Output {
         self.coordinator(more).stdin(Stdio::null()).output().unwrap()
+    }
+
+    /// Whether no request comes for half a second.
+    fn is_quiet(&self) -> bool {
+        let before = self.server.requests().len();
+        std::thread::sleep(Duration::from_millis(500));
+        self.server.requests().len() == before
     }
 
     fn json(&self, name: &str) -> Value {
@@ -269,12 +281,29 @@ fn a_lost_coordinator_ends_the_load() {
     for agent in &agents {
         agent.until("the load is ended: has not heard the coordinator for 20 s");
     }
-    let quiet = || {
-        let before = fleet.server.requests().len();
-        std::thread::sleep(Duration::from_millis(500));
-        fleet.server.requests().len() == before
-    };
-    wait_until("no request comes", quiet);
+    wait_until("no request comes", || fleet.is_quiet());
+}
+
+#[test]
+fn without_nats_for_longer_than_the_silence_each_side_ends_the_test_and_tells_it() {
+    let Some(mut fleet) = Fleet::start(ENDLESS) else { return };
+    fleet.silence = "5s";
+    let agents = fleet.agents(&["a", "b"]);
+    let run = fleet.begun();
+    fleet.nats.kill();
+    for agent in &agents {
+        agent.until("the load is ended: has not heard the coordinator for 5 s");
+    }
+    let (text, code) = run.end();
+    assert_eq!(code, Some(3), "{text}");
+    assert!(text.contains("was not heard for 5 s"), "{text}");
+    wait_until("no request comes", || fleet.is_quiet());
+    // Back again, both wait for the next test.
+    fleet.nats.run();
+    let run = fleet.begun();
+    run.signal(libc::SIGINT);
+    let (text, code) = run.end();
+    assert!(code == Some(0) || text.contains("SATURATED"), "{text}");
 }
 
 #[test]
