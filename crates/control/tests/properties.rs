@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tidegate_control::{
     ByResource, ClassWork, Controller, Decision, Entry, FullHandshake, KindWork, Moment, Part,
-    PolicyKind, Reading, ResourceName, Settings, Status, Usage,
+    PolicyKind, Priority, Reading, ResourceName, RouteWork, Settings, Status, Usage,
 };
 
 /// Numbers that a reading should not hold, among some that it may.
@@ -65,6 +65,19 @@ fn kind_work() -> impl Strategy<Value = KindWork> {
     })
 }
 
+fn route_work() -> impl Strategy<Value = RouteWork> {
+    (count(), count(), count()).prop_map(|(requests, refused, responses)| RouteWork {
+        requests,
+        refused,
+        responses,
+    })
+}
+
+fn priorities() -> impl Strategy<Value = Vec<Priority>> {
+    let one = prop::sample::select(vec![Priority::Low, Priority::Normal, Priority::High]);
+    prop::collection::vec(one, 0..4)
+}
+
 fn entry() -> impl Strategy<Value = Entry> {
     prop_oneof![
         1 => prop::sample::select(vec![Entry::Average, Entry::Clear]),
@@ -84,7 +97,8 @@ prop_compose! {
             (prop::option::of(number()), prop::collection::vec(kind_work(), 0..4)),
         (sessions_active, sessions_started) in (gauge(), count()),
         (thinking, requests_by_age) in (prop::array::uniform11(count()), prop::array::uniform11(count())),
-        (static_requests, upstream_responses) in (count(), count()),
+        (static_requests, upstream_responses, routes) in
+            (count(), count(), prop::collection::vec(route_work(), 0..4)),
         (upstream_time_s, upstream_time_ln) in (number(), number()),
         (upstream_given_up, given_up_time_ln) in (count(), number()),
     ) -> Reading {
@@ -97,7 +111,7 @@ prop_compose! {
             elapsed, usage, new, returning, kinds, in_flight_handshakes, in_flight_handshake_cpu_s,
             in_flight_requests, held, sessions_active, thinking, requests_by_age, sessions_started,
             static_requests, upstream_responses, upstream_time_s, upstream_time_ln, upstream_given_up,
-            given_up_time_ln,
+            given_up_time_ln, routes,
             part: Part::WHOLE,
         }
     }
@@ -159,9 +173,11 @@ proptest! {
     #[test]
     fn no_reading_breaks_the_count_the_budget_or_the_costs(
         policy in policy(),
+        priorities in priorities(),
         steps in prop::collection::vec(step(), 1..40),
     ) {
         let mut controller = Controller::new(Settings { policy, ..Settings::default() });
+        controller.set_routes(&priorities);
         let mut now = Duration::ZERO;
         for step in steps {
             match step {
@@ -185,6 +201,10 @@ proptest! {
                 }
             }
             check(&controller.status(now));
+            for pass in controller.passage().iter().flat_map(|it| [it.low, it.normal]) {
+                prop_assert!((0.0..=1.0).contains(&pass.share), "{pass:?}");
+                prop_assert!(pass.in_flight_max >= 0.0, "{pass:?}");
+            }
         }
     }
 

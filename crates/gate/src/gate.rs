@@ -1,11 +1,10 @@
 //! The gate as a whole: starts its threads, drains them, waits for them.
 
 use crate::admission::sessions::{Rules, Sessions};
-use crate::admission::tickets::Keyring;
 use crate::config::{Config, Mistakes};
 use crate::control_loop::ControlLoop;
 use crate::error::Error;
-use crate::fleet::{self, state::FleetState};
+use crate::fleet::state::FleetState;
 use crate::generation::Generation;
 use crate::handover::Role;
 use crate::handover::door::Door;
@@ -21,8 +20,8 @@ use crate::supervision::{Component, InjectedFault, Report, Reports, Supervisor};
 use crate::telemetry::admin::Admin;
 use crate::telemetry::counters::Totals;
 use crate::telemetry::snapshot::Snapshot;
+use crate::threads::{Control, run_until, spawn};
 use crate::upkeep::{self, TicketKeys};
-use crate::upstream::reachability;
 use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
@@ -192,6 +191,7 @@ impl Gate {
         // If a core failed instead, its report is the gate's end.
         while accepting.recv().is_ok() {}
         inherited.take_over()?;
+        gate.shared.room.expect_used(&inherited.used_places);
         Ok(gate)
     }
 
@@ -403,6 +403,7 @@ fn bind_admin(address: SocketAddr, inherited: &mut Inherited) -> Result<Admin, E
 /// Goes on with what the gate before knew.
 fn continue_from(inherited: &mut Inherited, shared: &Shared, sessions: &Sessions) {
     sessions.expect(std::mem::take(&mut inherited.sessions), shared.now());
+    shared.room.expect_used(&inherited.used_places);
     let learned = inherited.learned.take().map(|learned| shared.controller().adopt(learned));
     if inherited.replaces().is_some() && learned != Some(true) {
         tracing::warn!("the costs that the gate before had learned are of another version");
@@ -410,91 +411,4 @@ fn continue_from(inherited: &mut Inherited, shared: &Shared, sessions: &Sessions
     if let Some(fleet) = &shared.fleet {
         fleet.begin(shared.now(), &mut shared.controller(), learned == Some(true));
     }
-}
-
-/// What runs beside the cores.
-struct Control {
-    control: ControlLoop,
-    generations: watch::Receiver<Arc<Generation>>,
-    admin: Option<Admin>,
-    door: Option<Arc<Door>>,
-    service: Service,
-    keyring: Arc<Keyring>,
-}
-
-impl Control {
-    /// Runs the control loop, the watch over the upstream, the admin pages and the door for the
-    /// next gate, until `stopped`.
-    ///
-    /// # Errors
-    /// The runtime could not be started.
-    fn run(self, stopped: watch::Receiver<bool>, supervisor: &Supervisor) -> std::io::Result<()> {
-        let Self { control, generations, admin, door, service, keyring } = self;
-        run_until(stopped, async {
-            if let Some(admin) = admin {
-                let address = Some(admin.address());
-                let (shared, sessions) = (control.shared.clone(), control.sessions.clone());
-                let history = shared.history.clone();
-                let source = move || status::snapshot(&shared, &sessions, address);
-                let serve = admin.serve(Arc::new(source), history);
-                let serve = until_handed_over(service.handed_over(), serve);
-                tokio::spawn(supervisor.clone().watch(Component::Admin, serve));
-            }
-            if let Some(door) = door {
-                let handed_over = service.handed_over();
-                let serve = async move { door.serve(service).await };
-                let serve = until_handed_over(handed_over, serve);
-                tokio::spawn(supervisor.clone().watch(Component::ControlLoop, serve));
-            }
-            if let Some(fleet) = control.shared.fleet.clone() {
-                let (shared, sessions) = (control.shared.clone(), control.sessions.clone());
-                let part = fleet::run(fleet, shared, sessions, keyring);
-                tokio::task::spawn_local(supervisor.clone().watch(Component::ControlLoop, part));
-            }
-            let watched = reachability::run(control.shared.clone(), generations);
-            tokio::task::spawn_local(supervisor.clone().watch(Component::ControlLoop, watched));
-            supervisor.clone().watch(Component::ControlLoop, control.run()).await;
-        })
-    }
-}
-
-/// Serves until another process does; then the socket is its own.
-async fn until_handed_over(
-    mut handed_over: watch::Receiver<bool>,
-    serve: impl Future<Output = ()>,
-) {
-    tokio::select! {
-        () = serve => return,
-        _ = handed_over.wait_for(|handed_over| *handed_over) => {}
-    }
-    std::future::pending().await
-}
-
-/// Starts a thread.
-fn spawn(
-    name: &'static str,
-    work: impl FnOnce() + Send + 'static,
-) -> Result<JoinHandle<()>, Error> {
-    let thread = std::thread::Builder::new().name(name.into()).spawn(work);
-    thread.map_err(|source| Error::System { what: "a thread", source })
-}
-
-/// Runs work on this thread, until `stopped`.
-///
-/// # Errors
-/// The runtime could not be started.
-fn run_until(
-    mut stopped: watch::Receiver<bool>,
-    work: impl Future<Output = ()>,
-) -> std::io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build_local(tokio::runtime::LocalOptions::default())?;
-    runtime.block_on(async {
-        tokio::select! {
-            () = work => {}
-            _ = stopped.wait_for(|stopped| *stopped) => {}
-        }
-    });
-    Ok(())
 }

@@ -49,6 +49,7 @@ mod socket;
 mod static_tier;
 mod status;
 mod supervision;
+mod threads;
 mod ticket_secret;
 mod tunnel;
 mod upkeep;

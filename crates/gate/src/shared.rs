@@ -1,6 +1,7 @@
 //! The state that the cores and the control loop of a gate share.
 
 use crate::access_log::AccessLog;
+use crate::admission::companions::Companions;
 use crate::admission::turns::Turns;
 use crate::config::{Config, Refusal};
 use crate::fleet::state::FleetState;
@@ -52,6 +53,8 @@ pub struct Shared {
     pub turns: Arc<Turns>,
     /// The waiting room.
     pub room: WaitingRoom,
+    /// Connections that browsers open before they have a ticket.
+    pub companions: Companions,
     config: ArcSwap<Config>,
     controller: Mutex<Controller>,
     used: Mutex<Used>,
@@ -114,6 +117,7 @@ impl Shared {
             cores: processors.iter().map(|_| Arc::default()).collect(),
             turns: Arc::new(Turns::new(processors.len())),
             room: WaitingRoom::default(),
+            companions: Companions::default(),
             upstreams: Upstreams::new(&config, processors.len()),
             routes,
             passage: SharedPassage::default(),

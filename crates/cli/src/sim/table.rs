@@ -13,7 +13,7 @@ use super::results::Result;
 use super::summary::Summary;
 
 /// Width where none is known, as in a file: every column fits.
-const WIDE: usize = 160;
+const WIDE: usize = 180;
 
 /// The width of the terminal on standard output.
 pub fn width() -> usize {

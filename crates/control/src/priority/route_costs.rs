@@ -48,7 +48,7 @@ impl RouteCosts {
         responses: impl Iterator<Item = u64> + Clone,
         (average, interval_s): (f64, f64),
     ) {
-        let all: u64 = responses.clone().sum();
+        let all = responses.clone().fold(0, u64::saturating_add);
         let routes = self.costs.len();
         if all < FEWEST || average <= 0.0 || !average.is_finite() || !cpu_s.is_finite() {
             return;
@@ -76,6 +76,9 @@ impl RouteCosts {
         let noise = average.powi(2) * (all as f64 + STRAY);
         let variance: f64 = spread.iter().zip(&counts).map(|(it, count)| it * count).sum();
         let expected: f64 = self.costs.iter().zip(&counts).map(|(cost, count)| cost * count).sum();
+        if !(variance + noise + expected).is_finite() {
+            return;
+        }
         // A pause of the process is no evidence of a cost.
         let off = (cpu_s - expected).clamp(-expected, 8.0 * expected.max(average));
         for route in 0..routes {

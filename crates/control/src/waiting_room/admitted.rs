@@ -34,6 +34,31 @@ impl Admitted {
         }
     }
 
+    /// Those that were admitted since a time, as bytes: when, big-endian, and the identifier, of
+    /// each. The first tells in place of an identifier, with zeros, until when some are forgotten.
+    pub fn since(&self, from_ms: u64) -> Vec<u8> {
+        let forgotten = self.forgotten_ms.filter(|forgotten| *forgotten >= from_ms);
+        let forgotten = forgotten.map(|at| (at, WaitingId::default()));
+        let later = self.order.iter().filter(|(at, _)| *at >= from_ms).copied();
+        let entries = forgotten.into_iter().chain(later);
+        entries.flat_map(|(at, id)| at.to_be_bytes().into_iter().chain(id)).collect()
+    }
+
+    /// Adds what another has of [`Admitted::since`]. What is shorter than an entry is left out.
+    pub fn add_all(&mut self, bytes: &[u8]) {
+        for entry in bytes.as_chunks::<24>().0 {
+            let (mut at, mut id) = ([0; 8], WaitingId::default());
+            at.copy_from_slice(&entry[..8]);
+            id.copy_from_slice(&entry[8..]);
+            let at = u64::from_be_bytes(at);
+            if id == WaitingId::default() {
+                self.forgotten_ms = self.forgotten_ms.max(Some(at));
+            } else {
+                self.add(id, at);
+            }
+        }
+    }
+
     /// Whether an identifier was used, as far as is remembered.
     pub fn has(&self, id: &WaitingId) -> bool {
         self.ids.contains(id)
@@ -60,5 +85,23 @@ mod tests {
         assert!(!admitted.has(&[1; 16]));
         assert!(!admitted.may_be_unused(&[1; 16], 1_000), "its token was last seen before it");
         assert!(admitted.may_be_unused(&[4; 16], 1_001), "seen since, and not admitted");
+    }
+
+    #[test]
+    fn another_gate_knows_what_was_used_and_what_was_forgotten() {
+        let mut before = Admitted::default();
+        for id in 1..=3 {
+            before.add_within([id; 16], 1_000 * u64::from(id), 2);
+        }
+        let mut after = Admitted::default();
+        after.add_all(&before.since(600));
+        after.add_all(&before.since(600));
+        assert!(after.has(&[2; 16]) && after.has(&[3; 16]));
+        assert!(!after.may_be_unused(&[1; 16], 1_000) && after.may_be_unused(&[4; 16], 1_001));
+        assert_eq!(after.order.len(), 2, "each once");
+        // The last one is cut off.
+        let mut cut = Admitted::default();
+        cut.add_all(&before.since(2_500)[..23]);
+        assert!(cut.order.is_empty());
     }
 }

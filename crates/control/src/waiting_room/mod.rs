@@ -120,6 +120,8 @@ struct Waiting {
 pub struct Standing {
     /// Their token, as of now.
     pub token: WaitingToken,
+    /// They have come now: they had no place, or it was not kept.
+    pub came: bool,
     /// Their place in the line, from 1.
     pub place: u64,
     /// When they will probably be admitted, from now; `None` while too few were.
@@ -227,7 +229,7 @@ impl WaitingRoom {
         state.line.insert(rank, Waiting { due_ms, asks: asks || may_ask });
         self.waiting.store(state.line.len() as u64, Relaxed);
         let estimate = window.estimate(place, state.leave_per_s(now_ms)).filter(|_| open);
-        Some(Standing { token, place, estimate, refresh, may_ask })
+        Some(Standing { token, came: is_new, place, estimate, refresh, may_ask })
     }
 
     /// A customer who asked is admitted, with the session of this identifier. Their place is used.
@@ -246,6 +248,17 @@ impl WaitingRoom {
         if let Some(waiting) = self.state().line.get_mut(&order.rank(token)) {
             waiting.asks = false;
         }
+    }
+
+    /// The places that were used so lately that their tokens are still good, for the gate that
+    /// takes this one's place.
+    pub fn used(&self, now_ms: u64) -> Vec<u8> {
+        self.state().admitted.since(now_ms.saturating_sub(KEPT.as_millis() as u64))
+    }
+
+    /// Counts places as used that another gate has admitted: [`WaitingRoom::used`] of it.
+    pub fn expect_used(&self, used: &[u8]) {
+        self.state().admitted.add_all(used);
     }
 
     /// Whether this identifier of a place was used for an admission, or a session of this

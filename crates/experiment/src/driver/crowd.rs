@@ -49,6 +49,8 @@ mod tests {
         repetitions: 5,
         warm_up_per_customer_s: 0.0,
         requests: None,
+        requests_at_most: None,
+        warm_up_once_s: None,
     };
 
     #[test]

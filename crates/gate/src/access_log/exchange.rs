@@ -12,6 +12,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+/// The class and the session of one who was admitted, or why a connection ended.
+type Decided = Result<(Class, u64), End>;
+
 /// Status where no response began, as of nginx.
 const NO_RESPONSE: u16 = 499;
 
@@ -73,7 +76,7 @@ struct Admission {
     /// How long it waited.
     queue: Duration,
     /// Its class and the number of its session, or why it was not admitted.
-    verdict: Result<(Class, u64), End>,
+    verdict: Decided,
 }
 
 impl ExchangeLog {
@@ -135,7 +138,7 @@ impl ExchangeLog {
 
     /// The request was decided on by itself, after it waited so long: it has this class and is of
     /// the session with this number, or was refused for this reason.
-    pub fn decided(&self, queue: Duration, verdict: Result<(Class, u64), End>) {
+    pub fn decided(&self, queue: Duration, verdict: Decided) {
         self.note(|record| record.admission = Some(Admission { queue, verdict }));
     }
 
@@ -280,7 +283,7 @@ impl ExchangeLog {
         &self,
         ago: Duration,
         phases: &[(&'static str, Duration)],
-        (decided, gave_way): (Option<Result<(Class, u64), End>>, bool),
+        (decided, gave_way): (Option<Decided>, bool),
         exchange: Exchange<'_>,
     ) {
         let now = SystemTime::now();

@@ -8,6 +8,7 @@ use crate::admission::negotiation::{Agreement, Offer};
 use crate::admission::replays::SeenHellos;
 use crate::admission::sessions::{SessionConnection, SessionLimit, Sessions, Unproven};
 use crate::admission::tickets::{Holder, Keyring, SessionId, Terms, new_session_id};
+use crate::connection::own_session::Waits;
 use crate::context::CoreContext;
 use crate::places::{PlaceKind, Prefix};
 use crate::shared::{InFlight, Shared};
@@ -15,6 +16,7 @@ use crate::telemetry::clock::unix_now;
 use crate::telemetry::labels::{Class, RoomVisit, TicketResult};
 use rustls::AlertDescription;
 use std::cell::RefCell;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,8 +70,8 @@ pub enum SessionEntry {
     Unproven(Unproven),
     /// It is a proxy's: each of its requests has a session of its own.
     OfRequests,
-    /// It is in the waiting room. Once it is admitted, its session has this identifier.
-    Waiting(SessionId),
+    /// It is in the waiting room.
+    Waiting(Waits),
 }
 
 impl SessionEntry {
@@ -139,6 +141,8 @@ pub struct NewHandshake {
     pub server_name: u64,
     /// The name if it is unusable.
     pub unusable_name: Option<UnusableName>,
+    /// It will agree on HTTP/2.
+    pub http2: bool,
 }
 
 impl NewSession {
@@ -148,6 +152,11 @@ impl NewSession {
             Self::Tls(handshake) => Some(handshake.kind),
             Self::PlainHttp => None,
         }
+    }
+
+    /// Whether a browser opens several connections of its kind.
+    fn is_one_of_several(&self) -> bool {
+        matches!(self, Self::Tls(new) if !new.http2)
     }
 
     /// What its handshake is for, for a session of this identifier, if it has one.
@@ -224,7 +233,8 @@ impl Decider {
         let (agreed, terms) = class.agreed.map_err(Denial::Handshake)?;
         let kind = self.offer.kind(&agreed);
         let Classification { server_name, unusable_name, .. } = *class;
-        let new = NewHandshake { agreed, terms, kind, server_name, unusable_name };
+        let http2 = self.offer.agrees_on_http2(hello);
+        let new = NewHandshake { agreed, terms, kind, server_name, unusable_name, http2 };
         self.decide_new(NewSession::Tls(new), prefix)
     }
 
@@ -275,15 +285,15 @@ impl Decider {
         self.seen.borrow_mut().note(hello.random());
         let handshake =
             HandshakeContext::resumed(&claims, Holder::Waiting, agreed, class.unusable_name);
-        let session = SessionEntry::Waiting(claims.session);
+        let session = SessionEntry::Waiting(Waits { session: claims.session, counted: false });
         let price = self.price(Entry::Average);
         let (handshake, room) = (Some(handshake), Some(room));
         Ok(Admitted { class: Class::New, session, handshake, kind: None, price, room })
     }
 
     /// Takes a new session that is not admitted into the waiting room; `None` where there is
-    /// none, and beyond its share of the processors.
-    pub fn admit_to_room(&self, new: NewSession) -> Option<Admitted> {
+    /// none, and beyond its share of the processors. `counted`: it was counted as refused.
+    pub fn admit_to_room(&self, new: NewSession, counted: bool) -> Option<Admitted> {
         let CoreContext { shared, counters, .. } = &*self.context;
         if !shared.has_room() {
             return None;
@@ -294,7 +304,8 @@ impl Decider {
         };
         let id = new_session_id().ok()?;
         let handshake = new.handshake(id, Holder::Waiting);
-        let (session, price) = (SessionEntry::Waiting(id), self.price(new.entry()));
+        let session = SessionEntry::Waiting(Waits { session: id, counted });
+        let price = self.price(new.entry());
         let (class, room) = (Class::New, Some(room));
         Some(Admitted { class, session, handshake, kind: None, price, room })
     }
@@ -337,19 +348,60 @@ impl Decider {
         Some((session, self.price(Entry::Clear)))
     }
 
+    /// A new session of a customer at this address was admitted: their browser may open further
+    /// connections.
+    pub fn expect_companions(&self, new: NewSession, address: IpAddr, session: SessionId) {
+        if new.is_one_of_several() {
+            let shared = &self.context.shared;
+            shared.companions.note(address, session, shared.now());
+        }
+    }
+
+    /// Whether a connection of this address that is shown the waiting room counts as refused: it is
+    /// the first one of a visit.
+    pub fn counts_as_refused(&self, address: IpAddr) -> bool {
+        let CoreContext { shared, config, .. } = &*self.context;
+        let most = config.admission.browser_connections;
+        shared.companions.counts_as_refused(address, most, shared.now())
+    }
+
+    /// Admits a further connection of a customer's browser, which has no ticket yet, to the session
+    /// that was admitted; `None` where it is none. The caller counts it.
+    pub fn admit_companion(&self, new: NewSession, address: IpAddr) -> Option<Admitted> {
+        let CoreContext { shared, config, .. } = &*self.context;
+        let now = shared.now();
+        if !new.is_one_of_several() {
+            return None;
+        }
+        let most = config.admission.browser_connections;
+        let connected = |id: &SessionId| self.sessions.is_connected(id);
+        let id = shared.companions.take(address, most, now, connected)?;
+        let session = SessionEntry::Unproven(self.sessions.recognize(id, now).ok()?);
+        let handshake = new.handshake(id, Holder::Session);
+        let (kind, price) = self.charge(new);
+        shared.controller().returning(now);
+        Some(Admitted { class: Class::Returning, session, handshake, kind, price, room: None })
+    }
+
     /// Begins a new session; `None` if the system's random generator failed.
     pub fn admit_new(&self, new: NewSession) -> Option<Admitted> {
         let id = new_session_id().ok()?;
         let session = self.sessions.start(id, self.context.shared.now());
         let handshake = new.handshake(id, Holder::Session);
+        let (kind, price) = self.charge(new);
+        let session = SessionEntry::Proven(session);
+        Some(Admitted { class: Class::New, session, handshake, kind, price, room: None })
+    }
+
+    /// The kind of the handshake of a connection that is admitted, and what it is charged.
+    fn charge(&self, new: NewSession) -> (Option<FullHandshake>, Duration) {
         let (kind, price) = (new.kind(), self.price(new.entry()));
         if let Some(kind) = kind {
             let counters = &self.context.counters;
             counters.admitted_by_kind[kind].add(1);
             counters.charged_ns_by_kind[kind].add(price.as_nanos() as u64);
         }
-        let session = SessionEntry::Proven(session);
-        Some(Admitted { class: Class::New, session, handshake, kind, price, room: None })
+        (kind, price)
     }
 
     /// Admits a new session whatever the load; `None` if the system's random generator failed.

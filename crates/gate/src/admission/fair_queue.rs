@@ -45,6 +45,8 @@ pub struct Entry<T> {
     /// It was in the queue at the last [`FairQueue::mark_held`].
     pub held: bool,
     number: u64,
+    /// [`FairQueue::mark_held`] counts it.
+    counts: bool,
 }
 
 /// Entries in queues, one per prefix.
@@ -135,16 +137,25 @@ impl<T> FairQueue<T> {
 
     /// Adds an entry.
     pub fn push(&mut self, prefix: Prefix, item: T, bytes: usize, now: Instant) {
+        self.add(prefix, item, bytes, now, true);
+    }
+
+    /// Adds an entry that [`FairQueue::mark_held`] does not count.
+    pub fn push_again(&mut self, prefix: Prefix, item: T, bytes: usize, now: Instant) {
+        self.add(prefix, item, bytes, now, false);
+    }
+
+    fn add(&mut self, prefix: Prefix, item: T, bytes: usize, now: Instant, counts: bool) {
         let number = self.next;
         self.next += 1;
         self.length += 1;
         self.bytes += bytes;
-        self.not_held += 1;
+        self.not_held += usize::from(counts);
         let weight = weight_of(bytes, self.unit);
         self.unlist(prefix);
         let queue = self.queues.entry(prefix);
         let queue = queue.or_insert_with(|| PrefixQueue { entries: VecDeque::new(), weight: 0 });
-        queue.entries.push_back(Entry { item, bytes, since: now, held: false, number });
+        queue.entries.push_back(Entry { item, bytes, since: now, held: false, number, counts });
         queue.weight += weight;
         self.list(prefix);
         self.publish();
@@ -333,7 +344,7 @@ impl<T> FairQueue<T> {
         self.length -= 1;
         self.bytes -= entry.bytes;
         entry.held = entry.number < self.held_below;
-        self.not_held -= usize::from(!entry.held);
+        self.not_held -= usize::from(!entry.held && entry.counts);
         if self.length == 0 {
             self.forget_turns();
         }

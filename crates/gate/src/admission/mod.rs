@@ -1,6 +1,7 @@
 //! Admission: classify a connection, decide on it, queue new sessions.
 
 pub mod classify;
+pub mod companions;
 pub mod decide;
 pub mod entrance;
 mod fair_queue;

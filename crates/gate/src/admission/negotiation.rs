@@ -135,6 +135,12 @@ impl Offer {
         first.map_err(|why| for_incompatible(hello, why))
     }
 
+    /// Whether the connection of a hello will speak HTTP/2: the gate prefers it.
+    pub fn agrees_on_http2(&self, hello: &ClientHello) -> bool {
+        let h2 = b"h2".as_slice();
+        self.protocols.contains(&h2) && hello.alpn().any(|offered| offered == h2)
+    }
+
     /// The same with these protocols above TLS (ALPN).
     pub fn with_protocols(self, protocols: &'static [&'static [u8]]) -> Self {
         Self { protocols, ..self }

@@ -92,6 +92,16 @@ impl<T> AdmissionQueue<T> {
     /// Adds a connection of a prefix with so many bytes.
     pub fn push(&self, prefix: Prefix, item: T, bytes: usize, now: Instant) {
         self.entries.borrow_mut().push(prefix, item, bytes, now);
+        self.note_entry(bytes);
+    }
+
+    /// The same for one that waited before: it does not count as held.
+    pub fn push_again(&self, prefix: Prefix, item: T, bytes: usize, now: Instant) {
+        self.entries.borrow_mut().push_again(prefix, item, bytes, now);
+        self.note_entry(bytes);
+    }
+
+    fn note_entry(&self, bytes: usize) {
         self.counters.holding.add(1);
         self.counters.holding_bytes.add(bytes as u64);
     }
@@ -157,7 +167,7 @@ impl<T> AdmissionQueue<T> {
         Some(self.removed(admitted, now))
     }
 
-    /// Removes the next entry, whose customer has left.
+    /// Removes the next entry, which is not admitted: its customer has left, or is in.
     pub fn pop(&self, next: Next, now: Instant) -> Option<Removed<T>> {
         let left = self.entries.borrow_mut().remove(next.prefix, next.order)?;
         Some(self.removed(left, now))

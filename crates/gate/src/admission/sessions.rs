@@ -247,6 +247,11 @@ impl Sessions {
         self.shard(id).sessions.contains_key(id)
     }
 
+    /// Whether a session has an open connection, or a request under way.
+    pub fn is_connected(&self, id: &SessionId) -> bool {
+        self.shard(id).sessions.get(id).is_some_and(|session| session.open > 0)
+    }
+
     /// Begins a session with one request under way. `id` must be unused.
     pub fn start_by_request(self: &Arc<Self>, id: SessionId, now: Duration) -> SessionConnection {
         self.start_with(id, now, Counted::Requests)

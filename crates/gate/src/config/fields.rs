@@ -370,6 +370,14 @@ keys! {
         /// Open connections that one session may have. A connection beyond them counts as new.
         session_connections: u32 = Is("32"), Whole(1, 1_000_000),
             because "a browser opens six; a ticket shared by bots could hold every place";
+        /// Connections over TLS without a ticket that are of an admitted customer besides their first
+        /// one, and ask nobody: those of the same address within 10 s of the admission, while the
+        /// first one is open, as long as the address has no more than two admissions in that time.
+        /// They are for browsers that speak HTTP/1.1: by HTTP/2 there is one connection. Before a
+        /// proxy of TCP that does not announce its customers, and in tests from one address, `0`
+        /// switches it off.
+        browser_connections: u32 = Is("5"), Whole(0, 100),
+            because "a browser opens six connections, and has no ticket for five of them before the page's first handshake is over; without them a full gate refuses parts of a page";
         /// Where a cookie carries the session from one connection to the next: `clear`, on plain
         /// HTTP (`listen.clear`), where each request is decided on by itself, since a proxy sends
         /// those of many customers over one connection; `all`, over TLS as well, for customers

@@ -5,6 +5,15 @@ use crate::admission::tickets::SessionId;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+/// A connection in the waiting room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waits {
+    /// The identifier that its session has once it is admitted.
+    pub session: SessionId,
+    /// It was counted as refused when it came; if not, the first page of its visit is.
+    pub counted: bool,
+}
+
 /// The session of a connection. A cookie may tell that it is another one than it began as.
 #[derive(Debug, Default)]
 pub struct OwnSession {
@@ -13,6 +22,8 @@ pub struct OwnSession {
     pub looked_at: Cell<bool>,
     /// In the waiting room: the identifier that the session will have.
     waits_as: Cell<Option<SessionId>>,
+    /// In the waiting room: its visit was counted.
+    pub counted: Cell<bool>,
 }
 
 impl OwnSession {
@@ -22,8 +33,10 @@ impl OwnSession {
     }
 
     /// None yet: the connection is in the waiting room.
-    pub fn waiting(id: SessionId) -> Rc<Self> {
-        Rc::new(Self { waits_as: Cell::new(Some(id)), ..Self::default() })
+    pub fn waiting(waits: Waits) -> Rc<Self> {
+        let Waits { session, counted } = waits;
+        let (waits_as, counted) = (Cell::new(Some(session)), Cell::new(counted));
+        Rc::new(Self { waits_as, counted, ..Self::default() })
     }
 
     /// The identifier that the session will have, as long as the connection is in the waiting room.

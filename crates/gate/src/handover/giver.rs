@@ -112,7 +112,7 @@ impl Service {
         self.handed_over.send_replace(true);
         self.drain();
         // It has begun to accept: if it is gone now, nothing could be taken back.
-        let _ = wire::send(stream, part::DRAINING, b"");
+        let _ = wire::send(stream, part::DRAINING, &self.used_places());
         Ok(pid)
     }
 
@@ -145,7 +145,12 @@ impl Service {
         let learned = self.shared.controller().learned();
         wire::send(stream, part::LEARNED, &serde_json::to_vec(&learned)?)?;
         wire::send(stream, part::SESSIONS, self.sessions.known().as_flattened())?;
+        wire::send(stream, part::USED_PLACES, &self.used_places())?;
         wire::send(stream, part::END, b"")
+    }
+
+    fn used_places(&self) -> Vec<u8> {
+        self.shared.room.used(self.shared.unix_ms())
     }
 }
 

@@ -23,6 +23,8 @@ pub struct Inherited {
     pub(crate) learned: Option<Learned>,
     /// Sessions that are active.
     pub(crate) sessions: Vec<SessionId>,
+    /// Places in the waiting room that were used.
+    pub(crate) used_places: Vec<u8>,
     predecessor: Option<Predecessor>,
 }
 
@@ -109,6 +111,7 @@ impl Inherited {
                 part::KEYS => inherited.keys = keys(&bytes),
                 part::LEARNED => inherited.learned = serde_json::from_slice(&bytes).ok(),
                 part::SESSIONS => inherited.sessions = bytes.as_chunks().0.to_vec(),
+                part::USED_PLACES => inherited.used_places = bytes.to_vec(),
                 part::END => break,
                 _ => {}
             }
@@ -192,7 +195,7 @@ impl Inherited {
     }
 
     /// Tells the gate before that this one accepts connections, and waits until it accepts no
-    /// more.
+    /// more. [`Inherited::used_places`] are up to date then.
     ///
     /// # Errors
     /// It stays in service, so this one must end.
@@ -204,7 +207,8 @@ impl Inherited {
             .and_then(|()| stream.set_read_timeout(Some(START_DEADLINE)))
             .and_then(|()| wire::receive(&stream));
         match answered {
-            Ok((part::DRAINING, _)) => {
+            Ok((part::DRAINING, used_places)) => {
+                self.used_places = used_places.to_vec();
                 tracing::info!("process {pid} accepts no more connections and drains");
                 Ok(())
             }

@@ -39,8 +39,11 @@ mod part {
     pub const END: u8 = 5;
     /// The next gate accepts connections: its process id, as JSON.
     pub const READY: u8 = 6;
-    /// The gate before accepts no more.
+    /// The gate before accepts no more: the places in its waiting room that were used, again.
     pub const DRAINING: u8 = 7;
+    /// Places in the waiting room that were used; see
+    /// [`WaitingRoom::used`](tidegate_control::waiting_room::WaitingRoom::used).
+    pub const USED_PLACES: u8 = 8;
 }
 
 /// What a listening socket is for.

@@ -65,11 +65,11 @@ impl Drop for RequestGuard {
     fn drop(&mut self) {
         let counters = &self.exchange.counters;
         counters.in_requests.sub(1);
+        let took = clock::now().saturating_duration_since(self.exchange.begun());
         if !self.exchange.in_room.get() {
             counters.requests[self.exchange.class].add(1);
+            counters.duration(took);
         }
-        let took = clock::now().saturating_duration_since(self.exchange.begun());
-        counters.duration(took);
         self.exchange.route(|route| route.request(took));
         self.exchange.response_end();
         if let Some(visit) = self.visit.take() {

@@ -47,9 +47,9 @@ pub struct Cookies {
     /// The place of the connection.
     pub(super) place: Rc<Place>,
     scheme: Scheme,
-    peer: IpAddr,
+    pub(super) peer: IpAddr,
     /// Its session; none for a proxy's, whose requests are each decided on.
-    own: Option<Rc<OwnSession>>,
+    pub(super) own: Option<Rc<OwnSession>>,
 }
 
 /// A request of an admitted session, until its response is over.

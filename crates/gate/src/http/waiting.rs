@@ -15,11 +15,11 @@ use crate::path::for_routes;
 use crate::places::PlaceKind;
 use crate::shared::Doors;
 use crate::telemetry::clock::unix_now;
-use crate::telemetry::labels::{Class, CookieResult, RoomVisit};
+use crate::telemetry::labels::{Class, CookieResult, End, RoomVisit};
 use bytes::Bytes;
-use http::Response;
 use http::header::{CONNECTION, HeaderValue, SET_COOKIE};
 use http::request::Parts;
+use http::{Response, Version};
 use std::rc::Rc;
 use std::time::Duration;
 use tidegate_control::waiting_room::{Order, Standing, WaitingRoom, WaitingToken};
@@ -47,7 +47,8 @@ impl Cookies {
         parts: &Parts,
         shown: &Shown,
     ) -> Result<Option<Box<Visit>>, Response<Bytes>> {
-        if let Some(visit) = self.rejoin(own, id, exchange, shown) {
+        let rejoined = self.rejoin(own, id, exchange, shown);
+        if let Some(visit) = rejoined.or_else(|| self.accompany(own, exchange, parts, shown)) {
             return Ok(Some(visit));
         }
         if self.never_waits(parts) {
@@ -85,6 +86,31 @@ impl Cookies {
         };
         shared.controller().returning(now);
         let mut visit = self.visit(Some(session), [None, None]);
+        self.joins(own, exchange, &mut visit);
+        Some(visit)
+    }
+
+    /// The connection is one that the browser of an admitted customer opened before. Its cookie
+    /// tells so from then on, since its ticket is one of the room.
+    fn accompany(
+        &self,
+        own: &OwnSession,
+        exchange: &Exchange,
+        parts: &Parts,
+        shown: &Shown,
+    ) -> Option<Box<Visit>> {
+        let CoreContext { shared, config, .. } = &*self.sessions.context;
+        if parts.version >= Version::HTTP_2 {
+            return None;
+        }
+        let (now, sessions) = (shared.now(), &self.sessions.entrance.sessions);
+        let most = config.admission.browser_connections;
+        let connected = |id: &SessionId| sessions.is_connected(id);
+        let id = shared.companions.take(self.peer, most, now, connected)?;
+        let session = sessions.connect(id, now).ok()?;
+        shared.controller().returning(now);
+        let cookie = self.cookie(id, unix_now(), shown.secure);
+        let mut visit = self.visit(Some(session), [cookie, None]);
         self.joins(own, exchange, &mut visit);
         Some(visit)
     }
@@ -128,13 +154,22 @@ impl Cookies {
     ) -> Result<Box<Visit>, Response<Bytes>> {
         exchange.in_room.set(true);
         let CoreContext { shared, counters, .. } = &*self.sessions.context;
-        if comes == Comes::FromRoom && !shown.place.any {
+        let standing = self.stand(shown);
+        let came = standing.as_ref().map_or(!shown.place.any, |standing| standing.came);
+        if came && !self.own.as_ref().is_some_and(|own| own.counted.replace(true)) {
             // They were not in the queue, and are refused all the same.
             shared.controller().offered();
             counters.refused[Class::New].add(1);
         }
-        let Some(standing) = self.stand(shown) else { return Err(self.no_page()) };
+        let refuses = || {
+            exchange.log().inspect(|log| log.decided(Duration::ZERO, Err(End::Refused)));
+        };
+        let Some(standing) = standing else {
+            refuses();
+            return Err(self.no_page());
+        };
         if !standing.may_ask {
+            refuses();
             return Err(self.page(standing, parts, shown));
         }
         let asking = Asking::new(&self.sessions.context, standing.token);
@@ -144,6 +179,9 @@ impl Cookies {
         };
         let session = entered.session;
         asking.admitted(session.id());
+        if self.own.is_some() && parts.version < Version::HTTP_2 {
+            shared.companions.note(self.peer, session.id(), shared.now());
+        }
         exchange.in_room.set(false);
         let name = &self.sessions.place_name;
         let used = cookie_field::set(name, "", 0, shown.secure);

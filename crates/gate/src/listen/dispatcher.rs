@@ -5,7 +5,7 @@
 //! which requests of active sessions have arrived, and whether the backlog is below its
 //! limit.
 
-use crate::admission::decide::{Admitted, Decider, NewSession};
+use crate::admission::decide::{Admitted, Decider, NewSession, SessionEntry};
 use crate::admission::entrance::{Comes, Entered, RequestQueue, Verdict};
 use crate::admission::queue::{AdmissionQueue, QueueLimits, Removed};
 use crate::admission::starting::Starting;
@@ -18,6 +18,7 @@ use crate::shutdown::Stage;
 use crate::socket;
 use crate::telemetry::labels::{Class, End, RoomVisit};
 use std::cell::RefCell;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tidegate_control::{Decision, Discipline};
@@ -116,11 +117,19 @@ impl Dispatcher {
         if self.queue.is_empty() || self.queue.newest_first(now) {
             self.wake.decide_from(now);
         }
-        if !queued.has_waited() {
+        if queued.has_waited() {
+            // They were offered when they came.
+            self.queue.push_again(prefix, queued, bytes, now);
+        } else {
             self.context().shared.controller().offered();
+            self.queue.push(prefix, queued, bytes, now);
         }
-        self.queue.push(prefix, queued, bytes, now);
         self.wake.notify();
+    }
+
+    /// Whether somebody waits on this core.
+    pub fn is_crowded(&self) -> bool {
+        !self.queue.is_empty()
     }
 
     /// Dispatches until dropped.
@@ -160,18 +169,19 @@ impl Dispatcher {
                 self.wake.decide_from(now + Discipline::ask_again_after(BETWEEN_CORES));
                 break;
             };
-            let look = |queued: &Queued, _| (queued.has_left(), queued.new.entry());
-            let (has_left, entry) = self.queue.peek(next, look)?;
+            let look = |queued: &Queued, _| (queued.has_left(), queued.new, queued.address());
+            let (has_left, new, address) = self.queue.peek(next, look)?;
             if has_left {
                 let left = self.queue.pop(next, now)?;
                 self.hung_up(left, now);
                 continue;
             }
-            match self.decider.query_controller(self.queue.allowed_backlog(now), entry) {
+            match self.decider.query_controller(self.queue.allowed_backlog(now), new.entry()) {
                 Decision::Admit => self.admit(self.queue.admit(next, now)?, now),
-                Decision::NotNow { retry_after } => {
-                    self.wake.decide_from(now + Discipline::ask_again_after(retry_after));
-                }
+                Decision::NotNow { retry_after } => match self.companion(new, address) {
+                    Some(admitted) => self.admit_companion(self.queue.pop(next, now)?, admitted),
+                    None => self.wake.decide_from(now + Discipline::ask_again_after(retry_after)),
+                },
             }
         }
         while self.queue.exceeds_limits() {
@@ -216,6 +226,10 @@ impl Dispatcher {
                     return self.refuse(Removed { item, held, waited }, now, None);
                 };
                 count();
+                if let SessionEntry::Proven(session) = &admitted.session {
+                    let address = pending.arrival.peer.ip();
+                    self.decider.expect_companions(new, address, session.id());
+                }
                 pending.queued = waited;
                 pending.place.change(PlaceKind::New);
                 tasks.begin(pending, admitted);
@@ -238,32 +252,50 @@ impl Dispatcher {
         }
     }
 
+    fn companion(&self, new: NewSession, address: Option<IpAddr>) -> Option<Admitted> {
+        self.decider.admit_companion(new, address?)
+    }
+
+    /// Begins a queued connection of a session that was admitted.
+    fn admit_companion(&self, removed: Removed<Queued>, admitted: Admitted) {
+        let Newcomer::Connection(mut pending, tasks) = removed.item.by else { return };
+        let counters = &self.context().counters;
+        match removed.held {
+            false => counters.admitted[Class::Returning].add(1),
+            true => counters.hold_joined.add(1),
+        }
+        pending.queued = removed.waited;
+        pending.place.change(PlaceKind::Unproven);
+        tasks.begin(pending, admitted);
+    }
+
     /// Refuses a queued session. `reason` if it is another than the verdict.
     fn refuse(&self, removed: Removed<Queued>, now: Instant, reason: Option<End>) {
         if removed.item.has_left() {
             return self.hung_up(removed, now);
         }
-        self.queue.note_refusal(now);
         let context = self.context();
+        let may_enter = reason.is_none() && context.shutdown.stage() < Stage::Draining;
+        let Queued { new, .. } = removed.item;
+        let address = removed.item.address().filter(|_| may_enter);
+        if let Some(admitted) = self.companion(new, address) {
+            return self.admit_companion(removed, admitted);
+        }
+        self.queue.note_refusal(now);
         let counters = &context.counters;
-        let by_verdict = match removed.held {
+        let room = address.and_then(|_| self.decider.admit_to_room(new, true));
+        let joins = room.is_some() && !address.is_some_and(|it| self.decider.counts_as_refused(it));
+        match removed.held {
             // They were refused when they came.
-            held if removed.item.has_waited() => refusal_of(held),
-            false => {
-                counters.refused[Class::New].add(1);
-                refusal_of(false)
-            }
-            true => {
-                counters.hold_expired.add(1);
-                refusal_of(true)
-            }
-        };
-        let end = reason.unwrap_or(by_verdict);
+            _ if removed.item.has_waited() => {}
+            false if joins => {}
+            false => counters.refused[Class::New].add(1),
+            true if joins => counters.hold_joined.add(1),
+            true => counters.hold_expired.add(1),
+        }
+        let end = reason.unwrap_or(refusal_of(removed.held));
         match removed.item.by {
             Newcomer::Connection(pending, tasks) => {
-                let may_wait = reason.is_none() && context.shutdown.stage() < Stage::Draining;
-                let room =
-                    if may_wait { self.decider.admit_to_room(removed.item.new) } else { None };
                 if let Some(admitted) = room {
                     return begin_in_room(pending, admitted, &tasks);
                 }
@@ -277,15 +309,16 @@ impl Dispatcher {
     }
 
     /// Takes a new session into the waiting room without asking the controller: others are before
-    /// it. Beyond the room's share of the processors it is refused.
+    /// it. It is counted with its first page. Beyond the room's share of the processors it is
+    /// refused.
     pub fn let_wait(&self, pending: Pending, new: NewSession, tasks: &Rc<Tasks>) {
         let context = self.context();
         let CoreContext { shared, counters, .. } = &*context;
-        shared.controller().offered();
-        counters.refused[Class::New].add(1);
-        match self.decider.admit_to_room(new) {
+        match self.decider.admit_to_room(new, false) {
             Some(admitted) => begin_in_room(pending, admitted, tasks),
             None => {
+                shared.controller().offered();
+                counters.refused[Class::New].add(1);
                 counters.end(End::Refused);
                 context.log_refusal(pending.arrival.peer, Class::New, End::Refused, None);
                 refuse(context.config.admission.refuse, pending.arrival);
@@ -296,7 +329,9 @@ impl Dispatcher {
     /// The customer left before the decision.
     fn hung_up(&self, removed: Removed<Queued>, now: Instant) {
         let context = self.context();
-        context.counters.hold_left.add(1);
+        if !removed.item.has_waited() {
+            context.counters.hold_left.add(1);
+        }
         let Newcomer::Connection(Pending { mut arrival, .. }, _) = removed.item.by else {
             return self.queue.note_hang_up(now, removed.waited);
         };
@@ -340,6 +375,14 @@ impl Queued {
         match &self.by {
             Newcomer::Connection(pending, _) => socket::has_ended(&pending.arrival.socket),
             Newcomer::Request(verdict, _) => verdict.is_closed(),
+        }
+    }
+
+    /// The customer's address, of a connection.
+    fn address(&self) -> Option<IpAddr> {
+        match &self.by {
+            Newcomer::Connection(pending, _) => Some(pending.arrival.peer.ip()),
+            Newcomer::Request(..) => None,
         }
     }
 

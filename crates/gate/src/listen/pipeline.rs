@@ -23,6 +23,7 @@ use crate::upstream::routes::Routes;
 use rustls::AlertDescription;
 use std::cell::RefCell;
 use std::io;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -148,11 +149,16 @@ impl Pipeline {
             Ok(admit) => admit,
             Err(denial) => return self.deny(arrival, denial),
         };
+        let address = arrival.peer.ip();
         let admit = match admit {
             Admit::Queued(new) | Admit::Room(new)
-                if self.context.config.admission.never_waits(arrival.peer.ip()) =>
+                if self.context.config.admission.never_waits(address) =>
             {
                 self.decider.admit_always(new).map_or(Admit::Queued(new), Admit::Now)
+            }
+            Admit::Room(new) => self.companion(new, address).unwrap_or(Admit::Room(new)),
+            Admit::Queued(new) if self.dispatcher.is_crowded() => {
+                self.companion(new, address).unwrap_or(Admit::Queued(new))
             }
             other => other,
         };
@@ -175,6 +181,13 @@ impl Pipeline {
             Admit::Queued(new) => self.dispatcher.enqueue(pending, new, self.tasks.clone()),
             Admit::Room(new) => self.dispatcher.let_wait(pending, new, &self.tasks),
         }
+    }
+
+    /// Admits a connection to the session of the same browser, if it is one, past those who wait.
+    fn companion(&self, new: NewSession, address: IpAddr) -> Option<Admit> {
+        let admitted = self.decider.admit_companion(new, address)?;
+        self.context.counters.admitted[Class::Returning].add(1);
+        Some(Admit::Now(admitted))
     }
 
     /// Whether on plain HTTP each request is decided on, by its cookie.

@@ -148,7 +148,7 @@ async fn run(
         place.change(PlaceKind::Returning);
     }
     let waits_as = match &session {
-        SessionEntry::Waiting(id) => Some(*id),
+        SessionEntry::Waiting(waits) => Some(*waits),
         _ => None,
     };
     if transport.is_ok() && waits_as.is_some() {
@@ -167,7 +167,7 @@ async fn run(
                     },
                 };
                 let session = match waits_as {
-                    Some(id) => OwnSession::waiting(id),
+                    Some(waits) => OwnSession::waiting(waits),
                     None => OwnSession::new(session),
                 };
                 let (place, own) = (place.clone(), session.clone());
@@ -202,7 +202,9 @@ async fn run(
 
 /// Whether the handshake of a connection is to resume.
 fn resumes(admitted: &Admitted, room: Option<&RoomHandshake>) -> bool {
-    admitted.class == Class::Returning || room.is_some_and(|room| room.asks == Asks::Waiting)
+    // A full one has a kind, also where it is of a session that was admitted.
+    (admitted.class == Class::Returning && admitted.kind.is_none())
+        || room.is_some_and(|room| room.asks == Asks::Waiting)
 }
 
 /// How a connection begins.

@@ -121,6 +121,8 @@ counters! {
     hold_expired: Scalar,
     /// Held connections that the customer closed.
     hold_left: Scalar,
+    /// Held connections that are of a session or visit which was decided on by another connection.
+    hold_joined: Scalar,
     /// Nanoseconds that held connections waited, all outcomes.
     hold_ns: Scalar,
     /// Connections held now.

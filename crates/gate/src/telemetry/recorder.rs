@@ -5,7 +5,7 @@ use crate::shared::Shared;
 use crate::telemetry::counters::Totals;
 use crate::telemetry::durations::DurationBucket;
 use crate::telemetry::history::{EventKind, Record};
-use crate::telemetry::labels::{Class, HandshakeKind};
+use crate::telemetry::labels::{Class, HandshakeKind, RoomVisit};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tidegate_control::{ByResource, Status};
@@ -54,9 +54,15 @@ impl Recorder {
 
 fn counted(totals: &Totals, before: &Totals) -> Record {
     let since = |of: &dyn Fn(&Totals) -> u64| small(of(totals).saturating_sub(of(before)));
-    let offered =
-        |it: &Totals| it.admitted[Class::New] + it.held[Class::New] + it.refused[Class::New];
-    let errors = |it: &Totals| it.codes().filter(|(code, _)| *code >= 500).map(|it| it.1).sum();
+    let offered = |it: &Totals| {
+        let held = it.held[Class::New].saturating_sub(it.hold_joined);
+        it.admitted[Class::New] + held + it.refused[Class::New]
+    };
+    // A page of the waiting room is an answer with the status 503, and no failure.
+    let errors = |it: &Totals| {
+        let codes = it.codes().filter(|(code, _)| *code >= 500);
+        codes.map(|it| it.1).sum::<u64>().saturating_sub(it.room_visits[RoomVisit::Page])
+    };
     let mut durations = [0; DurationBucket::COUNT];
     let counts = totals.durations.values().iter().zip(before.durations.values());
     for (sum, (now, then)) in durations.iter_mut().zip(counts) {
@@ -64,7 +70,9 @@ fn counted(totals: &Totals, before: &Totals) -> Record {
     }
     Record {
         offered: since(&offered),
-        admitted: since(&|it| it.admitted[Class::New] + it.hold_admitted),
+        admitted: since(&|it| {
+            it.admitted[Class::New] + it.hold_admitted + it.room_visits[RoomVisit::Admitted]
+        }),
         refused: since(&|it| it.refused[Class::New] + it.hold_expired),
         left: since(&|it| it.hold_left),
         returning: since(&|it| it.admitted[Class::Returning]),
@@ -169,6 +177,7 @@ fn small(n: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::telemetry::labels::StatusCode;
     use tidegate_control::ResourceName::{Gate, Upstream};
 
     #[test]
@@ -179,10 +188,17 @@ mod tests {
         now.admitted[Class::New] = 11;
         now.held[Class::New] = 7;
         now.refused[Class::New] = 2;
+        // From the waiting room: offered and refused when they came.
+        now.room_visits[RoomVisit::Admitted] = 4;
+        now.room_visits[RoomVisit::Page] = 6;
+        now.codes[StatusCode::new(503).unwrap()] = 7;
+        // One of those held is another connection of a customer who is in.
+        now.hold_joined = 1;
         now.durations.values_mut()[3] = 9;
         let record = counted(&now, &before);
-        assert_eq!((record.offered, record.admitted, record.refused), (10, 3, 3));
+        assert_eq!((record.offered, record.admitted, record.refused), (9, 7, 3));
         assert_eq!((record.waiting, record.durations[3], record.left), (4, 9, 0));
+        assert_eq!(record.errors, 1, "one besides the pages of the waiting room");
     }
 
     #[test]

@@ -14,7 +14,7 @@ fn config(upstream: SocketAddr, more: &str) -> Config {
 }
 
 /// Starts a gate that takes the place of one, which drains then.
-fn replace(before: &Gate, config: Config) -> Gate {
+pub fn replace(before: &Gate, config: Config) -> Gate {
     let (here, there) = UnixStream::pair().unwrap();
     let service = before.service();
     let giving = std::thread::spawn(move || service.hand_over(&here));

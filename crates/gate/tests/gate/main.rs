@@ -6,6 +6,7 @@ mod behind_nginx;
 mod certificates;
 mod client_certificates;
 mod common;
+mod companions;
 mod config_mistakes;
 mod config_reference;
 mod conformance;

@@ -3,5 +3,6 @@
 mod auction;
 mod brokerage;
 mod brokerage_pages;
+mod full;
 mod operator;
 mod shop;

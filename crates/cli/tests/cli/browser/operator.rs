@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::common::browser::{browser, chromedriver, look, no_browser_here, roles, see, text};
 use crate::common::upstream::Upstream;
-use crate::common::{Over, PATIENCE, auction, curl, gate};
+use crate::common::{Over, PATIENCE, Running, curl, gate};
 
 /// Waits until the page says so of the state.
 async fn state(page: &Client, words: &str) {
@@ -31,6 +31,13 @@ async fn updated(page: &Client) {
     }
 }
 
+/// Looks at the page as it is now, without events that change it meanwhile.
+async fn look_at(page: &Client, name: &str) {
+    script(page, "window.dispatchEvent(new Event('pagehide'))").await;
+    look(page, name).await;
+    script(page, "window.dispatchEvent(new Event('pageshow'))").await;
+}
+
 async fn script(page: &Client, text: &str) -> Value {
     page.execute(text, Vec::new()).await.unwrap()
 }
@@ -41,17 +48,23 @@ async fn the_operators_page_is_readable_at_rest_in_a_crowd_and_with_a_dead_upstr
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let site = auction(&folder.path().join("site"));
-    let gate = gate(site.address("site"), &["--policy", "static", "--rate", "1"]);
+    let data = folder.path().join("site").display().to_string();
+    // Other tests listen at 127.0.0.1: none of them gets the port of the dead site.
+    let listen = ["site", "auction", "--listen", "127.0.0.7:0", "--data", &data];
+    let small = ["--scale", "0.001", "--password-cost", "light"];
+    let site = Running::tidegate(&[&listen[..], &small].concat());
+    // Of those who are there at the same time one is admitted: each other one waits for all of the
+    // hold time, and is refused.
+    let gate = gate(site.address("site"), &["--policy", "static", "--rate", "0.1"]);
     let driver = chromedriver();
     let page = browser(&driver, &folder.path().join("profile")).await;
     let admin = gate.address("admin");
 
     page.goto(admin).await.unwrap();
     state(&page, "No customers at present").await;
-    look(&page, "at rest").await;
+    look_at(&page, "at rest").await;
     page.goto(&format!("{admin}/?span=hour")).await.unwrap();
-    look(&page, "the last hour").await;
+    look_at(&page, "the last hour").await;
 
     page.goto(admin).await.unwrap();
     let over = Arc::new(AtomicBool::new(false));
@@ -65,15 +78,15 @@ async fn the_operators_page_is_readable_at_rest_in_a_crowd_and_with_a_dead_upstr
         });
     }
     state(&page, "The service is full").await;
-    see(&page, "//li[contains(., 'had to wait: limit of 1.0 new')]", PATIENCE).await;
-    look(&page, "in a crowd").await;
+    see(&page, "//li[contains(., 'had to wait: limit of 0.1 new')]", PATIENCE).await;
+    look_at(&page, "in a crowd").await;
     drop(crowd);
 
     site.kill();
     state(&page, "The upstream cannot be reached").await;
     see(&page, "//td[contains(., 'cannot be reached: ')]", PATIENCE).await;
     see(&page, "//td[contains(., '✗ cannot be reached')]", PATIENCE).await;
-    look(&page, "with a dead upstream").await;
+    look_at(&page, "with a dead upstream").await;
     page.close().await.unwrap();
 }
 

@@ -78,8 +78,11 @@ pub async fn browser(driver: &Driver, profile: &Path) -> Client {
         "--window-size=1200,900".to_owned(),
         format!("--user-data-dir={}", profile.display()),
     ];
-    let capabilities =
-        json!({ "goog:chromeOptions": { "args": args }, "acceptInsecureCerts": true });
+    let capabilities = json!({
+        "goog:chromeOptions": { "args": args },
+        "acceptInsecureCerts": true,
+        "timeouts": { "script": PATIENCE.as_millis() as u64 },
+    });
     let capabilities = capabilities.as_object().cloned().unwrap();
     let mut builder = ClientBuilder::rustls().expect("TLS for the driver's connection");
     builder.capabilities(capabilities);

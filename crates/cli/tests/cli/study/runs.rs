@@ -192,7 +192,7 @@ fn bad_input_says_what_to_do() {
     };
     expect(TINY, &["overlaod"], &["overlaod: is neither", "did you mean overload?"]);
     expect(TINY, &["mesages"], &["did you mean messages?"]);
-    expect(TINY, &["x"], &["node, fleet, messages, capacity"]);
+    expect(TINY, &["x"], &["node, fleet, room, messages, capacity"]);
     let requests = [file.as_str(), "--requests", "20", "--out", dir];
     expect(TINY, &requests, &["--requests: the study tiny is measured by times; leave it out"]);
     expect("name = 1\nfoo = 2", &[&file], &["tiny.toml:1: name = 1", "tiny.toml:2: foo = 2"]);

@@ -163,9 +163,12 @@ impl Lines {
     }
 }
 
+/// An x with the ends of an interval.
+type Interval = (f64, f64, f64);
+
 /// The points of a line: the mean over the rounds at each x, and the intervals of those that have
 /// one.
-fn points(runs: &[&Run], x: XAxis, metric: &str) -> (Vec<(f64, f64)>, Vec<(f64, f64, f64)>) {
+fn points(runs: &[&Run], x: XAxis, metric: &str) -> (Vec<(f64, f64)>, Vec<Interval>) {
     let mut at: BTreeMap<u64, Vec<(f64, f64)>> = BTreeMap::new();
     let mut rounds: BTreeMap<u64, Vec<(u32, f64)>> = BTreeMap::new();
     for run in runs {

@@ -166,6 +166,7 @@ mod tests {
     fn standing() -> Standing {
         let [low, wait, high] = [180, 240, 360].map(Duration::from_secs);
         Standing {
+            came: false,
             token: WaitingToken { id: [1; 16], arrived_ms: 0, seen_ms: 0 },
             place: 128,
             estimate: Some(Estimate { low, wait, high }),

@@ -200,7 +200,13 @@ pub fn config_of(upstream: &str, more: &str) -> Config {
     }
     text +=
         &format!("[upstream]\nprocesses = \"none\"\ncheck_interval = \"0s\"\n{upstream}\n{more}");
-    Config::from_toml(&text, "test.toml").unwrap_or_else(|mistakes| panic!("{mistakes}"))
+    let config = Config::from_toml(&text, "test.toml");
+    let mut config = config.unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    if !more.contains("browser_connections") {
+        // All customers come from one address.
+        config.admission.browser_connections = 0;
+    }
+    config
 }
 
 /// Waits until the gate's counters satisfy a condition.
@@ -257,7 +263,15 @@ pub fn connect_to(
     config: &Arc<ClientConfig>,
     name: &'static str,
 ) -> Connection {
-    let socket = TcpStream::connect(address).unwrap();
+    connect_over(TcpStream::connect(address).unwrap(), config, name)
+}
+
+/// The same over a socket.
+pub fn connect_over(
+    socket: TcpStream,
+    config: &Arc<ClientConfig>,
+    name: &'static str,
+) -> Connection {
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     socket.set_write_timeout(Some(PATIENCE)).unwrap();
     let name = ServerName::try_from(name).unwrap();
