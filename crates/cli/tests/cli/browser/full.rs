@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use fantoccini::Client;
 use serde_json::json;
+use tempfile::TempDir;
 
-use crate::common::browser::{arrive, browser, chromedriver, no_browser_here};
+use crate::common::browser::{Driver, arrive, browser, chromedriver, no_browser_here};
 use crate::common::upstream::read_request;
 use crate::common::{PATIENCE, Running, curl, wait_until};
 
@@ -93,6 +94,28 @@ impl FullGate {
     }
 }
 
+/// A browser before a full gate.
+struct Before {
+    page: Client,
+    full: FullGate,
+    _driver: Driver,
+    _folder: TempDir,
+}
+
+impl Before {
+    /// `None` where no browser can be had.
+    async fn gate_that(refuse: &str, http2: bool) -> Option<Self> {
+        if no_browser_here() {
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let driver = chromedriver();
+        let page = browser(&driver, &folder.path().join("profile")).await;
+        let full = FullGate::start(folder.path(), refuse, http2);
+        Some(Self { page, full, _driver: driver, _folder: folder })
+    }
+}
+
 /// The open page is loaded with all its images, over this protocol.
 async fn is_whole(page: &Client, protocol: &str) {
     let loaded = "return [document.readyState, [...document.images].filter(it => it.complete && \
@@ -110,13 +133,10 @@ async fn is_whole(page: &Client, protocol: &str) {
 }
 
 async fn waits_and_gets_the_whole_page(http2: bool, protocol: &str) {
-    if no_browser_here() {
+    let Some(Before { page, full, _driver, _folder }) = Before::gate_that("page", http2).await
+    else {
         return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let driver = chromedriver();
-    let page = browser(&driver, &folder.path().join("profile")).await;
-    let full = FullGate::start(folder.path(), "page", http2);
+    };
     let gate = &full.gate;
     page.goto(gate.address("gate")).await.unwrap();
     arrive(&page, "You are in line").await;
@@ -140,13 +160,10 @@ async fn chromium_waits_in_the_room_and_then_gets_a_page_of_forty_images_by_http
 }
 
 async fn once_it_is_not_reset_it_gets_the_whole_page(http2: bool, protocol: &str) {
-    if no_browser_here() {
+    let Some(Before { page, full, _driver, _folder }) = Before::gate_that("reset", http2).await
+    else {
         return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let driver = chromedriver();
-    let page = browser(&driver, &folder.path().join("profile")).await;
-    let full = FullGate::start(folder.path(), "reset", http2);
+    };
     let address = full.gate.address("gate");
     assert!(page.goto(address).await.is_err(), "it is refused");
     full.admit_one_more();
