@@ -149,7 +149,7 @@ mod tests {
         let known = Evidence { value: 2.0, weight: 1000.0 };
         average.assume(known);
         assert_eq!((average.value(), average.weight(), average.evidence()), (2.0, 20.0, None));
-        // 5 of 4.0 were measured: (15 × 2 + 20) / 20, however often it is told.
+        // 5 of 4.0 were measured: (15 × 2 + 20) / 20, however often it is sent.
         average.add(20.0, 5.0);
         (0..3).for_each(|_| average.assume(known));
         assert_eq!((average.value(), average.weight()), (2.5, 20.0));

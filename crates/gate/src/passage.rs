@@ -36,8 +36,8 @@ impl SharedPassage {
         }
     }
 
-    /// Whether a request of this priority passes whose session has this number, beside so many
-    /// others at the service.
+    /// Whether a request of this priority passes whose session has this number, beside a number
+    /// of others at the service.
     pub fn admits(
         &self,
         priority: Priority,

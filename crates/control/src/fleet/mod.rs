@@ -59,7 +59,7 @@ pub use table::{GateShare, MOST_LINES, Stale, Table};
 
 /// Time between two reports of a gate, and between two tables.
 pub const INTERVAL: Duration = Duration::from_millis(200);
-/// Time in which a gate tells once what it has learned, and all are told what all have.
+/// How often a gate sends what it has learned, and all receive what all have learned.
 pub const EXPERIENCE_INTERVAL: Duration = Duration::from_secs(1);
 /// Age of the report behind the newest table from which a gate's share decays.
 pub const DECAYS_AFTER: Duration = Duration::from_millis(900);

@@ -44,7 +44,7 @@ pub struct GateShare {
 }
 
 impl Table {
-    /// The table in parts of at most [`MOST_LINES`]: a fleet of hundreds is told in several messages.
+    /// The table in parts of at most [`MOST_LINES`]: that of hundreds of gates takes several messages.
     pub fn parts(&self) -> impl Iterator<Item = Self> {
         let lines = self.shares.chunks(MOST_LINES);
         lines.map(|lines| Self { shares: lines.to_vec(), ..*self })

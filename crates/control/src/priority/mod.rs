@@ -72,7 +72,7 @@ impl Pass {
     pub const ALL: Self = Self { share: 1.0, in_flight_max: f64::INFINITY };
 
     /// Whether a request passes whose session has this number, evenly distributed from 0 to below
-    /// 1, beside so many others at the service.
+    /// 1, beside a number of others at the service.
     pub fn admits(&self, session: f64, in_flight: u32) -> bool {
         session < self.share && f64::from(in_flight) <= self.in_flight_max
     }

@@ -13,7 +13,7 @@
 const DRIFT: f64 = 0.05;
 /// Uncertainty of a cost of which nothing is known, in average costs.
 const UNKNOWN: f64 = 2.0;
-/// The CPU time of about so many requests falls into another tick than their responses.
+/// Requests whose CPU time falls into another tick than their responses, about.
 const STRAY: f64 = 4.0;
 /// The least cost, as a share of the average: a route is never believed to be free.
 const LEAST: f64 = 0.02;
@@ -40,7 +40,7 @@ impl RouteCosts {
         if self.known { self.costs[route] } else { average }
     }
 
-    /// Learns from the CPU time of a tick in which there were so many responses of each route.
+    /// Learns from the CPU time of a tick; `responses` are those of each route in it.
     /// `average` is what a request costs on average over all.
     pub(crate) fn observe(
         &mut self,
@@ -79,7 +79,7 @@ impl RouteCosts {
         if !(variance + noise + expected).is_finite() {
             return;
         }
-        // A pause of the process is no evidence of a cost.
+        // CPU time far from what was expected is from a pause of the process, not from a cost.
         let off = (cpu_s - expected).clamp(-expected, 8.0 * expected.max(average));
         for route in 0..routes {
             let gain = spread[route] / (variance + noise);
@@ -94,7 +94,7 @@ impl RouteCosts {
 mod tests {
     use super::*;
 
-    /// After so many ticks in which route 0 has 20 responses of 2 ms and route 1 so many of 10 ms.
+    /// After `ticks` in which route 0 has 20 responses of 2 ms and route 1 `second` of 10 ms.
     fn after(ticks: u64, second: impl Fn(u64) -> u64) -> RouteCosts {
         let mut costs = RouteCosts::new(2);
         for tick in 0..ticks {

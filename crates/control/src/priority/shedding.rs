@@ -23,9 +23,9 @@ const LEAST_IN_FLIGHT: f64 = 2.0;
 const ARMED_AT: f64 = 0.7;
 /// After the demand has fitted for so long, everything passes again.
 const CALM: Duration = Duration::from_secs(2);
-/// Rates of requests are averaged over so many seconds.
+/// Seconds over which rates of requests are averaged.
 const RATES_S: f64 = 0.3;
-/// The backlog is worked off within so many seconds.
+/// Seconds within which the backlog is worked off.
 const BACKLOG_S: f64 = 0.2;
 /// Utilization below which response times decide, where a queue has stood.
 const SPARE: f64 = 0.8;
