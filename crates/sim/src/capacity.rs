@@ -162,7 +162,7 @@ impl Scenario {
 
     /// What a class's handshakes cost.
     pub(crate) fn tls(&self, class: &Customers) -> HandshakeMix {
-        class.tls.unwrap_or(self.work.tls())
+        class.tls.unwrap_or_else(|| self.work.tls())
     }
 
     /// What the work of requests and of handshakes is multiplied by at a time.

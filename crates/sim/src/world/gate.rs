@@ -350,8 +350,8 @@ impl World<'_> {
     /// How somebody connects; attackers as the scenario's work says.
     pub(super) fn tls(&self, session: u32) -> HandshakeMix {
         match self.sessions[session as usize].customer.attacker {
-            Some(_) => self.scenario.work.tls(),
-            None => self.scenario.tls(self.class(session)),
+            Some(_) => self.usual_tls,
+            None => self.class(session).tls.unwrap_or(self.usual_tls),
         }
     }
 

@@ -19,6 +19,7 @@ use self::work::{Job, Stage};
 use super::arrivals::Stream;
 use super::best::Best;
 use super::capacity::Worth;
+use super::handshake_mix::HandshakeMix;
 use super::machine::{Host, Ordered, Place, Station};
 use super::outcome::{Cohort, Outcome, Tenth};
 use super::policy::{Policy, User};
@@ -131,6 +132,8 @@ impl Session {
 
 struct World<'a> {
     scenario: &'a Scenario,
+    /// How those connect who do not say it: to find their kind takes longer than an event.
+    usual_tls: HandshakeMix,
     policy: &'a mut dyn Policy,
     now: f64,
     stream: Stream,
@@ -196,6 +199,7 @@ impl<'a> World<'a> {
         let mut random = Random::new(seed);
         let mut world = Self {
             scenario,
+            usual_tls: scenario.work.tls(),
             policy,
             now: 0.0,
             stream: Stream::new(&scenario.arrivals, capacity_per_s * load, random.split()),
