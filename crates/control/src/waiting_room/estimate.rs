@@ -39,10 +39,15 @@ impl Default for LastMinute {
 impl LastMinute {
     /// One more.
     pub fn note(&mut self, now_ms: u64) {
+        self.add(1, now_ms);
+    }
+
+    /// So many more.
+    pub fn add(&mut self, number: u64, now_ms: u64) {
         let second = now_ms / 1000;
         self.advance(second);
         self.first.get_or_insert(second);
-        self.counts[second as usize % SECONDS] += 1;
+        self.counts[second as usize % SECONDS] += number;
     }
 
     fn advance(&mut self, second: u64) {
@@ -62,9 +67,9 @@ impl LastMinute {
         self.over(now_ms, SECONDS as u64 - 1)
     }
 
-    /// How many over all seconds that are counted, per second.
-    pub fn per_s(&mut self, now_ms: u64) -> f64 {
-        self.window(now_ms).count as f64 / SECONDS as f64
+    /// How many in all seconds that are counted.
+    pub fn number(&mut self, now_ms: u64) -> f64 {
+        self.window(now_ms).count as f64
     }
 
     fn over(&mut self, now_ms: u64, seconds: u64) -> Window {

@@ -15,7 +15,8 @@ pub use estimate::Estimate;
 
 use self::admitted::Admitted;
 use self::estimate::LastMinute;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use crate::average::Average;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -38,11 +39,12 @@ const REFRESH_UNKNOWN: Duration = Duration::from_secs(5);
 const LONGEST_S: f64 = 3_600.0;
 /// A customer who is so much later than the page told the browser counts as gone.
 const LATE: Duration = Duration::from_secs(15);
-/// Who was called and has not asked after this time is late or has gone: the shortest time between
-/// two pages, and a request.
-const COMES_WITHIN: Duration = Duration::from_secs(3);
-/// So many seconds of admissions are called ahead of them: about one until they ask, and the rest
-/// in the queue.
+/// Whose next request is due within this time comes soon: somewhat more than the shortest time
+/// between two pages.
+const SOON_MS: u64 = 3_000;
+/// Whose request is overdue by more is late, or has gone.
+const PUNCTUAL_MS: u64 = 1_000;
+/// So many seconds of admissions ask or come soon.
 const ASKS_AHEAD_S: f64 = 2.5;
 /// The rate of admissions that the threshold follows is measured over this.
 const RECENT: Duration = Duration::from_secs(10);
@@ -96,20 +98,49 @@ struct State {
     called: Rank,
     /// Calls that are due, as a fraction.
     calls_due: f64,
-    /// Who was called lately, and when, in milliseconds.
-    lately_called: VecDeque<(u64, Rank)>,
+    /// How many of those who were called ask when they should.
+    punctual: Punctual,
     admitted: Admitted,
     admissions: LastMinute,
     /// Those who have gone without having been admitted, and those who came back after that.
     gone: LastMinute,
     back: LastMinute,
+    /// For how long customers were in the line of whom it is known since whether they stayed, in
+    /// milliseconds.
+    watched_ms: LastMinute,
     /// Shortest time between pages, so that their CPU time stays within the share.
     least_refresh: Duration,
     ticked_ms: u64,
 }
 
+/// The share of requests of called customers that come in time, of the last hundred or so.
 #[derive(Debug)]
+struct Punctual(Average);
+
+impl Default for Punctual {
+    fn default() -> Self {
+        Self(Average::new(1.0, 20.0, 100.0))
+    }
+}
+
+impl Punctual {
+    /// At least a fifth: where nobody comes, calls need not make up for them all at once.
+    fn share(&self) -> f64 {
+        self.0.value().max(0.2)
+    }
+
+    fn note(&mut self, in_time: bool) {
+        self.0.add(f64::from(u8::from(in_time)), 1.0);
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
 struct Waiting {
+    /// When they asked last.
+    seen_ms: u64,
+    /// When their next request is due.
+    next_ms: u64,
+    /// When they count as gone without one.
     due_ms: u64,
     /// A request of theirs waits for the controller.
     asks: bool,
@@ -206,19 +237,21 @@ impl WaitingRoom {
         };
         let is_new = shown.is_none_or(|shown| shown.id != token.id);
         let rank = order.rank(&token);
-        let before = state.line.get(&rank).map(|waiting| (waiting.due_ms, waiting.asks));
+        let before = state.line.get(&rank).copied();
         if before.is_none() && state.line.len() >= WAITING {
             return None;
         }
         let (place, ahead) = state.place(rank);
         let window = state.admissions.window(now_ms);
         let refresh = state.refresh(rank, ahead, window.per_s());
-        let asks = before.is_some_and(|(_, asks)| asks);
+        let asks = before.is_some_and(|before| before.asks);
         let open = order.is_open(now_ms) && !self.is_closed(now_ms);
         let may_ask = open && !is_new && !asks && rank <= state.called;
-        let due_ms = now_ms + (refresh.mul_f64(1.25) + LATE).as_millis() as u64;
-        if let Some((due_ms, _)) = before {
-            state.due.remove(&(due_ms, rank));
+        let next_ms = now_ms + refresh.as_millis() as u64;
+        let due_ms = next_ms + (refresh / 4 + LATE).as_millis() as u64;
+        if let Some(before) = before {
+            state.due.remove(&(before.due_ms, rank));
+            state.notes_request(rank, before, now_ms);
         } else {
             if !is_new {
                 state.back.note(now_ms);
@@ -226,7 +259,9 @@ impl WaitingRoom {
             *state.by_second.entry(second_of(rank)).or_default() += 1;
         }
         state.due.insert((due_ms, rank));
-        state.line.insert(rank, Waiting { due_ms, asks: asks || may_ask });
+        state
+            .line
+            .insert(rank, Waiting { seen_ms: now_ms, next_ms, due_ms, asks: asks || may_ask });
         self.waiting.store(state.line.len() as u64, Relaxed);
         let estimate = window.estimate(place, state.leave_per_s(now_ms)).filter(|_| open);
         Some(Standing { token, came: is_new, place, estimate, refresh, may_ask })
@@ -244,9 +279,11 @@ impl WaitingRoom {
     }
 
     /// A customer who asked is not admitted, or left before the answer. Their place stays.
-    pub fn asks_no_more(&self, token: &WaitingToken, order: Order) {
+    pub fn asks_no_more(&self, token: &WaitingToken, order: Order, now_ms: u64) {
         if let Some(waiting) = self.state().line.get_mut(&order.rank(token)) {
             waiting.asks = false;
+            // Their page came only now.
+            waiting.next_ms += now_ms.saturating_sub(token.seen_ms);
         }
     }
 
@@ -286,14 +323,15 @@ impl WaitingRoom {
         }
         let elapsed_s = elapsed_ms.min(1000) as f64 / 1e3;
         let per_s = state.admissions.rate(now_ms, RECENT);
-        // The controller should always find somebody who asks, and no more than it admits in about
-        // a second: those who ask at the same time enter in the order of their requests. Those who
-        // were called come with their next request, or have gone.
+        // The controller should always find somebody who asks, and few more than it admits: those
+        // who ask at the same time enter in the order of their requests, and who is not admitted
+        // asks again. Some of those who were called are late, or have gone.
         let wanted = per_s * ASKS_AHEAD_S + 3.0;
+        let coming = state.coming(now_ms) as f64;
+        let missing = ((wanted - asking as f64) / state.punctual.share() - coming).max(0.0);
         // Three of four may have gone: calls at a lower rate would find ever fewer.
-        let missing = (wanted - asking as f64 - state.coming(now_ms) as f64).max(0.0);
         state.calls_due = (state.calls_due + elapsed_s * (4.0 * per_s + 1.0)).min(missing);
-        state.call(now_ms);
+        state.call();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -342,10 +380,11 @@ impl State {
         Duration::from_secs(wanted.as_secs_f64().round() as u64)
     }
 
-    /// The probability with which a customer who waits leaves for good, per second.
+    /// The probability with which a customer who waits leaves for good, per second: those who left
+    /// by the time that was watched, since a line that grows is longer than it was when they left.
     fn leave_per_s(&mut self, now_ms: u64) -> f64 {
-        let for_good = self.gone.per_s(now_ms) - self.back.per_s(now_ms);
-        for_good.max(0.0) / self.line.len().max(1) as f64
+        let for_good = self.gone.number(now_ms) - self.back.number(now_ms);
+        1e3 * for_good.max(0.0) / self.watched_ms.number(now_ms).max(1e3)
     }
 
     fn leaves(&mut self, rank: Rank) {
@@ -366,38 +405,51 @@ impl State {
         while let Some((due_ms, rank)) = self.due.first().copied()
             && due_ms < now_ms
         {
-            if self.line.get(&rank).is_some_and(|waiting| waiting.asks) {
+            if let Some(waiting) = self.line.get(&rank).copied().filter(|waiting| waiting.asks) {
                 // Their request is here.
                 self.due.remove(&(due_ms, rank));
                 let due_ms = now_ms + LATE.as_millis() as u64;
                 self.due.insert((due_ms, rank));
-                self.line.insert(rank, Waiting { due_ms, asks: true });
+                self.line.insert(rank, Waiting { due_ms, ..waiting });
                 continue;
             }
+            if let Some(waiting) = self.line.get(&rank) {
+                // They left at some time before their next request.
+                self.watched_ms.add((waiting.next_ms - waiting.seen_ms) / 2, now_ms);
+            }
             self.leaves(rank);
+            if rank <= self.called {
+                self.punctual.note(false);
+            }
             self.gone.note(now_ms);
             gone += 1;
         }
         gone
     }
 
-    /// How many were called lately and have not asked.
-    fn coming(&mut self, now_ms: u64) -> usize {
-        let since_ms = now_ms.saturating_sub(COMES_WITHIN.as_millis() as u64);
-        while self.lately_called.pop_front_if(|(at_ms, _)| *at_ms < since_ms).is_some() {}
-        let comes = |rank| self.line.get(rank).is_some_and(|waiting| !waiting.asks);
-        self.lately_called.iter().filter(|(_, rank)| comes(rank)).count()
+    /// Notes that somebody is still here and, of a customer who was called, whether in time.
+    fn notes_request(&mut self, rank: Rank, waiting: Waiting, now_ms: u64) {
+        self.watched_ms.add(now_ms.saturating_sub(waiting.seen_ms), now_ms);
+        // A request too many, as of a second window, says nothing.
+        let is_due = now_ms + PUNCTUAL_MS >= waiting.next_ms;
+        if rank <= self.called && is_due && !waiting.asks {
+            self.punctual.note(now_ms <= waiting.next_ms + PUNCTUAL_MS);
+        }
+    }
+
+    /// How many of those who were called should ask soon.
+    fn coming(&self, now_ms: u64) -> usize {
+        let soon = now_ms.saturating_sub(PUNCTUAL_MS)..=now_ms + SOON_MS;
+        let comes = |waiting: &Waiting| !waiting.asks && soon.contains(&waiting.next_ms);
+        self.line.range(..=self.called).filter(|(_, waiting)| comes(waiting)).count()
     }
 
     /// Moves the threshold by the calls that are due.
-    fn call(&mut self, now_ms: u64) {
+    fn call(&mut self) {
         let calls = self.calls_due.floor();
         self.calls_due -= calls;
         let uncalled = self.line.range((Excluded(self.called), Unbounded));
-        let called = uncalled.take(calls as usize).map(|(rank, _)| (now_ms, *rank));
-        self.lately_called.extend(called);
-        self.called =
-            self.lately_called.back().map_or(self.called, |(_, rank)| self.called.max(*rank));
+        self.called = uncalled.take(calls as usize).last().map_or(self.called, |(rank, _)| *rank);
     }
 }
 

@@ -279,7 +279,8 @@ impl Drop for Asking {
     fn drop(&mut self) {
         self.context.counters.room_asking.sub(1);
         if !self.admitted {
-            self.room().asks_no_more(&self.token, self.order);
+            let now_ms = self.context.shared.unix_ms();
+            self.room().asks_no_more(&self.token, self.order, now_ms);
         }
     }
 }

@@ -105,11 +105,12 @@ impl World<'_> {
     /// A session is not admitted. Whether it is one of the room, where it stays or which it
     /// enters.
     pub(super) fn stays(&mut self, session: u32) -> bool {
+        let now_ms = self.unix_ms();
         let Some(room) = &mut self.room else { return false };
         let s = &mut self.sessions[session as usize];
         let asks = s.place.as_mut().and_then(|place| Some((place.asks.take()?, place.token)));
         if let Some((refresh, token)) = asks {
-            room.line.asks_no_more(&token, ORDER);
+            room.line.asks_no_more(&token, ORDER, now_ms);
             room.asking -= 1;
             if !s.gone {
                 self.gets_page(session, refresh);
