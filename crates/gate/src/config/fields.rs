@@ -337,8 +337,8 @@ keys! {
         /// How a new session is refused: by a `page` with a place in the line, see
         /// [waiting room](waiting-room.md); by a TCP `reset`; or by a TLS `alert`, which on plain
         /// HTTP is a short response with status 503 and `Retry-After`.
-        refuse: Refusal = Is("reset"), Choice(Refusal::ALL),
-            because "the lowest cost, and the only one that leaves no socket in TIME_WAIT";
+        refuse: Refusal = Is("page"), Choice(Refusal::ALL),
+            because "customers who are told when their turn comes stay; those who see an error of their browser do not. A `reset` costs least, and leaves no socket in TIME_WAIT";
         /// Share of the gate's processors that the waiting room may use for handshakes and pages.
         /// Beyond it new sessions are refused by a reset.
         room_share: f64 = Is("0.1"), Number(0.001, 0.5),

@@ -3,7 +3,7 @@
 use crate::common::*;
 use std::net::SocketAddr;
 use tidegate_gate::Gate;
-use tidegate_gate::config::{Config, Mistakes};
+use tidegate_gate::config::{Config, Mistakes, Refusal};
 use tidegate_gate::telemetry::labels::{Class, End};
 
 /// A configuration as [`gate`] has it, with other lines.
@@ -14,7 +14,9 @@ fn configuration(upstream: SocketAddr, more: &str) -> Result<Config, Mistakes> {
          {admission}\n[upstream]\nprocesses = \"none\"\nurl = \"http://{upstream}\"\n{more}",
         a_core()
     );
-    Config::from_toml(&text, "test.toml")
+    let mut config = Config::from_toml(&text, "test.toml")?;
+    config.admission.refuse = Refusal::Reset;
+    Ok(config)
 }
 
 fn reload(gate: &Gate, upstream: SocketAddr, more: &str) {

@@ -38,7 +38,7 @@ pub fn start(kind: Kind, work: Work, setup: &Setup) -> Result<Option<Server>> {
     Ok(Some(Server { process, target, metrics: Some(admin) }))
 }
 
-/// The defaults, with three differences: the peers set no cookies, sixteen sessions reconnect thousands of times a
+/// The defaults, with four differences: the peers set no cookies and have no waiting room, sixteen sessions reconnect thousands of times a
 /// second over many connections, which their rate and number must allow, and the upstream shares its process with
 /// the driver, so that its CPU time must not be read.
 fn configuration(
@@ -62,6 +62,7 @@ url = \"http://{upstream}\"
 processes = \"none\"
 [admission]
 policy = \"{policy}\"
+refuse = \"reset\"
 {refusal}session_cookie = \"off\"
 session_rate = 100000.0
 session_burst = 1000000

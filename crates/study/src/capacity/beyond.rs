@@ -114,7 +114,8 @@ fn start_gate(options: &Options, times: Times) -> Result<Service> {
     Service::start(Launch::this_program("gate").args(args).log(&options.out.join("gate.log"))?)
 }
 
-/// The gate's configuration: its defaults, but for times that follow the customers' pace.
+/// The gate's configuration: its defaults, but for times that follow the customers' pace, and for
+/// the waiting room: who waits in it completes nothing within the measured window.
 fn config_of(options: &Options, times: Times) -> Result<String> {
     // A URL and paths as strings of TOML: JSON escapes are among those of TOML.
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
@@ -133,7 +134,7 @@ fn config_of(options: &Options, times: Times) -> Result<String> {
     let GateTimes { hold_s, keep_alive_s, linger_s, .. } = GateTimes::scaled(times.scale);
     let ms = |seconds: f64| (seconds * 1000.0).round().max(10.0);
     text += &format!(
-        "\n[admission]\nhold_time = \"{}ms\"\nsession_linger = \"{}ms\"\n\n[limits]\n\
+        "\n[admission]\nrefuse = \"reset\"\nhold_time = \"{}ms\"\nsession_linger = \"{}ms\"\n\n[limits]\n\
          idle_deadline = \"{}ms\"\n\n[admin]\naddress = \"127.0.0.1:0\"\n",
         ms(hold_s),
         ms(linger_s),

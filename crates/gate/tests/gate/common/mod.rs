@@ -18,7 +18,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 use tidegate_gate::Gate;
-use tidegate_gate::config::Config;
+use tidegate_gate::config::{Config, Refusal};
 use tidegate_gate::telemetry::counters::Totals;
 
 /// Longest wait for something that must happen: generous, since a loaded machine is no failure.
@@ -202,6 +202,9 @@ pub fn config_of(upstream: &str, more: &str) -> Config {
         &format!("[upstream]\nprocesses = \"none\"\ncheck_interval = \"0s\"\n{upstream}\n{more}");
     let config = Config::from_toml(&text, "test.toml");
     let mut config = config.unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    if !more.contains("refuse") {
+        config.admission.refuse = Refusal::Reset;
+    }
     if !more.contains("browser_connections") {
         // All customers come from one address.
         config.admission.browser_connections = 0;
