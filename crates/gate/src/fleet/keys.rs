@@ -1,7 +1,7 @@
 //! The ticket keys of the fleet, in a bucket. The holder of the lease makes them; every gate takes
 //! them over, and goes on with those that it has while NATS is gone.
 
-use super::state::FleetState;
+use super::state::{FleetState, KEYS_AWAITED};
 use crate::admission::rotation::renewed;
 use crate::admission::tickets::{GRACE, Keyring};
 use crate::config::ticket_keys;
@@ -10,13 +10,14 @@ use crate::telemetry::clock::unix_now;
 use crate::ticket_secret::Secret;
 use std::time::{Duration, Instant};
 use tidegate_fleet::{Bucket, Connection, Opened};
-use tokio::time::MissedTickBehavior;
 
 /// Key of the bucket. Its value is a file of ticket keys, sealed.
 const KEY: &str = "ticket_keys";
 /// Time between two looks at it: a key that was written must be read before it seals its first
 /// ticket.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// The same while the gate waits for the keys and accepts no connections.
+const AT_FIRST: Duration = Duration::from_millis(50);
 /// Most keys of its own that a gate keeps beside those of the fleet.
 const MOST_OWN: usize = 64;
 
@@ -28,11 +29,10 @@ pub(super) async fn run(
     bucket: &Bucket,
     keyring: &Keyring,
 ) {
-    let mut keys = SharedKeys::default();
-    let mut interval = tokio::time::interval(INTERVAL);
-    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut keys, begun) = (SharedKeys::default(), Instant::now());
     loop {
-        interval.tick().await;
+        let awaited = !keys.joined && begun.elapsed() < KEYS_AWAITED;
+        tokio::time::sleep(if awaited { AT_FIRST } else { INTERVAL }).await;
         if !connection.connected() || shared.draining() {
             continue;
         }

@@ -29,6 +29,10 @@ pub struct FleetState {
     seen: Mutex<Seen>,
 }
 
+/// How long a gate that starts waits for the fleet's ticket keys before it accepts connections: they
+/// stay with the system meanwhile. NATS answers within a second, or takes much longer.
+pub(super) const KEYS_AWAITED: Duration = Duration::from_secs(2);
+
 /// What was seen last.
 #[derive(Debug, Default)]
 pub struct Seen {
@@ -70,6 +74,19 @@ impl FleetState {
             access,
             sealer,
         }))
+    }
+
+    /// Waits until the gate knows the customers of the others, since it would take them for new ones;
+    /// no longer where NATS does not answer.
+    pub async fn keys_come(&self) {
+        let until = Instant::now() + KEYS_AWAITED;
+        let awaited = || {
+            let seen = self.seen();
+            !seen.keys_shared && seen.problem.is_none() && Instant::now() < until
+        };
+        while awaited() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     /// The operator's secret.

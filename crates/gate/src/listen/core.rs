@@ -75,6 +75,9 @@ async fn run_until_drained(parts: Parts, index: usize, listeners: Listeners) -> 
     let dispatcher = pipeline.dispatcher.clone();
     let acceptor = Acceptor::new(pipeline, context.counters.clone());
 
+    if let Some(fleet) = &context.shared.fleet {
+        fleet.keys_come().await;
+    }
     let mut accepting = Vec::new();
     for (listener, scheme) in listeners {
         let accept = acceptor.clone().accept_on(listener, scheme)?;

@@ -133,8 +133,8 @@ fn the_share_of_a_killed_gate_is_given_back_also_if_it_was_the_one_that_divides(
     });
     assert_eq!(visit(&gates[0], &customer), Some(Resumed));
     let newcomer = fleet.gate("d");
+    assert_eq!(visit(&newcomer, &customer), Some(Resumed), "with its first connection");
     eventually("a new gate has a share", || divided(&[&gates[0], &newcomer]));
-    assert_eq!(visit(&newcomer, &customer), Some(Resumed));
 }
 
 #[test]
