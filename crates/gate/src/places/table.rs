@@ -183,7 +183,8 @@ impl Places {
             (false, true) => self.counters.in_first_flight.add(1),
             _ => {}
         }
-        if (before, kind) == (PlaceKind::Unproven, PlaceKind::Returning) {
+        // Whoever comes from the waiting room is new after the handshake.
+        if before == PlaceKind::Unproven && matches!(kind, PlaceKind::Returning | PlaceKind::New) {
             let prefix = self.prefix_at(seat.slot);
             self.allowance.borrow_mut().finish(prefix, self.origin.elapsed());
         }

@@ -1,6 +1,7 @@
 //! Who gets a place and who gives way, as examples and as properties.
 
 use super::*;
+use crate::limits::UNPROVEN_AT_ONCE;
 use proptest::prelude::*;
 
 fn places(most: usize) -> Rc<Places> {
@@ -83,6 +84,19 @@ fn active_sessions_give_way_to_newcomers_only_where_a_prefix_has_more_than_half(
     ninth.change(PlaceKind::Returning);
     let _newcomer = take(&places, 2, PlaceKind::Queued).unwrap();
     assert_eq!(ended(&returning) + ended(&[ninth]), 1);
+}
+
+#[test]
+fn customers_who_wait_use_up_nothing_of_what_sessions_behind_their_address_may_begin() {
+    let places = places(16);
+    for _ in 0..3 * UNPROVEN_AT_ONCE {
+        assert!(places.may_prove(prefix(1)));
+        take(&places, 1, PlaceKind::Unproven).unwrap().change(PlaceKind::New);
+    }
+    for _ in 0..3 * UNPROVEN_AT_ONCE {
+        take(&places, 2, PlaceKind::Unproven).unwrap();
+    }
+    assert!(!places.may_prove(prefix(2)), "none of these finished");
 }
 
 #[test]
