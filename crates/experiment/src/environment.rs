@@ -24,10 +24,11 @@ pub(crate) fn rows(summary: &Summary, records: &[Record]) -> Vec<Row> {
     let own = &summary.provenance;
     let or_own =
         |values: String, own: &str| if values.is_empty() { own.to_owned() } else { values };
+    let commands = origins().map(|it| as_anybody_would(&it.command));
     let rounds = records.iter().map(|record| record.planned.round + 1).max();
     let machine = &summary.machine;
     let measured = match (first, last) {
-        (Some(first), Some(last)) => format!("{} to {}", date(first), date(last)),
+        (Some(first), Some(last)) if first < last => format!("{} to {}", date(first), date(last)),
         _ => date(own.started_unix_s),
     };
     let runs = format!("{} in {} rounds", records.len(), rounds.unwrap_or_default());
@@ -37,7 +38,7 @@ pub(crate) fn rows(summary: &Summary, records: &[Record]) -> Vec<Row> {
         ("system", machine.system.clone()),
         ("commit", or_own(sorted(origins().map(|it| it.commit.clone()).collect()), &own.commit)),
         ("measured", measured),
-        ("command", or_own(sorted(origins().map(|it| it.command.clone()).collect()), &own.command)),
+        ("command", or_own(sorted(commands.collect()), &as_anybody_would(&own.command))),
         ("windows", if records.is_empty() { String::new() } else { runs }),
         ("run", if summary.quick { "quick; its figures are rough" } else { "full" }.to_owned()),
     ];
@@ -60,6 +61,23 @@ pub(crate) fn facts(summary: &Summary) -> Vec<(String, String)> {
     rows.iter().map(|row| (text(row, "what"), text(row, "value"))).collect()
 }
 
+/// A command without what is of one machine, or of one start of a study: where the program and its
+/// results are, and that it was continued.
+pub(crate) fn as_anybody_would(command: &str) -> String {
+    let mut words = command.split_whitespace();
+    let program = words.next().unwrap_or_default();
+    let mut told = vec![program.rsplit('/').next().unwrap_or_default()];
+    while let Some(word) = words.next() {
+        match word {
+            "--out" => drop(words.next()),
+            "--resume" => {}
+            _ if word.starts_with("--out=") => {}
+            _ => told.push(word),
+        }
+    }
+    told.join(" ")
+}
+
 /// `2026-11-27 10:32 UTC`.
 fn date(unix_s: u64) -> String {
     let second = i64::try_from(unix_s).ok().and_then(|it| Timestamp::from_second(it).ok());
@@ -75,7 +93,7 @@ mod tests {
     fn an_environment_names_processor_kernel_commit_date_and_command() {
         let provenance = Provenance {
             commit: "c0ffee".into(),
-            command: "tidegate study tiny".into(),
+            command: "/home/me/tidegate study tiny --quick --out /tmp/a --resume".into(),
             started_unix_s: 1_795_775_520,
         };
         let mut summary = Summary::new("tiny", true, provenance);
@@ -87,7 +105,7 @@ mod tests {
         assert_eq!(of("kernel"), "Linux 6.1.0");
         assert_eq!(of("commit"), "c0ffee");
         assert_eq!(of("measured"), "2026-11-27 10:32 UTC");
-        assert_eq!(of("command"), "tidegate study tiny");
+        assert_eq!(of("command"), "tidegate study tiny --quick");
         assert_eq!(of("run"), "quick; its figures are rough");
     }
 }

@@ -33,7 +33,7 @@ fn virtual_customers_who_are_admitted_are_never_refused_behind_nginx() {
     let gate = format!(
         "[listen]\naddress = \"127.0.0.1:0\"\nclear = \"127.0.0.1:0\"\n\
          [upstream]\nurl = \"{}\"\nprocesses = \"none\"\nforwarded = \"append\"\n\
-         [admission]\npolicy = \"static\"\nrate = 5.0\nhold_time = \"200ms\"\n\
+         [admission]\npolicy = \"static\"\nrate = 5.0\nhold_time = \"200ms\"\nrefuse = \"reset\"\n\
          [admin]\naddress = \"127.0.0.1:0\"\n",
         upstream.url
     );

@@ -220,13 +220,15 @@ fn a_ticket_used_for_another_name_or_suite_is_new_and_meets_no_error() {
 }
 
 #[test]
-fn a_refused_newcomer_meets_a_reset_and_one_inside_gets_in() {
+fn a_newcomer_who_is_not_admitted_sees_the_waiting_room_and_one_inside_gets_in() {
     let setting = setting(&["--policy", "static", "--rate", "0.01"]);
     let file = setting.session_file();
     let first = setting.s_client(&["-tls1_3", "-sess_out", &file]);
     assert!(first.stdout_text().contains("hello from nginx"), "the first is within the rate");
-    let refused = curl(&[&setting.url("/"), "--max-time", "20"]);
-    assert_eq!(refused.status.code(), Some(35), "curl: {}", refused.stderr_text());
+    let waits = curl(&[&setting.url("/"), "--max-time", "20", "--include"]);
+    let page = waits.stdout_text();
+    assert!(page.starts_with("HTTP/1.1 503") || page.starts_with("HTTP/2 503"), "{page}");
+    assert!(page.to_lowercase().contains("\nrefresh: "), "{page}");
     let again = setting.s_client(&["-tls1_3", "-sess_in", &file]);
     assert!(again.stdout_text().contains("Reused, TLS"), "{}", again.stdout_text());
     let turned_away = || setting.connections("new", "refused") + setting.connections("new", "held");

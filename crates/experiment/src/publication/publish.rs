@@ -12,7 +12,7 @@ use super::pivot::{self, line};
 use super::sheet::{Sheets, csv};
 use crate::claim::Claim;
 use crate::conclusions::{self, Conclusion, HEADS};
-use crate::environment::{self, ENVIRONMENT};
+use crate::environment::{self, ENVIRONMENT, as_anybody_would};
 use crate::folder::{Folder, SUMMARY};
 use crate::summary::{Row, Summary};
 use crate::{Error, Result};
@@ -58,6 +58,7 @@ pub fn publish(from: &Path, to: &Path) -> Result<Published> {
         place.write(name, &fs::read(&figure).map_err(|error| machine(&figure, &error))?)?;
     }
     summary.tables.retain(|name, _| KEPT.contains(&name.as_str()));
+    summary.provenance.command = as_anybody_would(&summary.provenance.command);
     place.finish(&summary)?;
     let wrong = |error: String| Error::Operator(format!("{}: {error}", page.display()));
     let text = read(&page)?;

@@ -140,7 +140,9 @@ pub(super) fn write(
         .map_err(|error| Error::Machine(format!("no current folder: {error}")))
 }
 
-/// The gate's defaults, but for times that follow the customers' pace and the certificate.
+/// The gate's defaults, but for the certificate, for times that follow the customers' pace, and for
+/// further connections of a browser: customers of the load generator share their addresses, so that
+/// those of one would be others.
 fn configuration(settings: &Settings, place: &Place, workshop: &Workshop) -> Result<String> {
     let certificate = workshop.certificate(&settings.certificate)?;
     let (chain, key) = (absolute(&certificate.chain)?, absolute(&certificate.key)?);
@@ -160,7 +162,7 @@ fn configuration(settings: &Settings, place: &Place, workshop: &Workshop) -> Res
         "[listen]\naddress = {listen:?}\n\n[tls]\ncertificate = {chain}\nkey = {key}\n\n\
          [upstream]\n{upstream}\n\
          [admission]\npolicy = {policy:?}\nrefuse = {refuse:?}\nhold_time = {hold}\n\
-         interval = {interval}\nsession_linger = {linger}\n\n\
+         interval = {interval}\nsession_linger = {linger}\nbrowser_connections = 0\n\n\
          [limits]\nidle_deadline = {idle}\n\n[admin]\naddress = {admin:?}\n{routes}{more}",
         listen = place.listen,
         admin = place.admin,
