@@ -29,6 +29,7 @@ pub(crate) fn rows(summary: &Summary, records: &[Record]) -> Vec<Row> {
     let machine = &summary.machine;
     let measured = match (first, last) {
         (Some(first), Some(last)) if first < last => format!("{} to {}", date(first), date(last)),
+        (Some(only), _) => date(only),
         _ => date(own.started_unix_s),
     };
     let runs = format!("{} in {} rounds", records.len(), rounds.unwrap_or_default());

@@ -74,23 +74,22 @@ mod tests {
     }
 
     #[test]
-    fn the_study_of_security_takes_less_than_an_hour_and_a_half_and_a_quick_run_less_than_ten_minutes()
-     {
+    fn the_study_of_security_takes_less_than_an_hour_and_a_quick_run_less_than_ten_minutes() {
         let security = BuiltIn::named("security").unwrap().experiment();
         let counts = [false, true].map(|quick| security.combinations(quick).len());
         assert_eq!(counts, [276, 17]);
         let [full, quick] = [false, true].map(|quick| length_s(&security, quick));
-        assert!(full < 5400.0 && quick < 600.0, "{full} s, quick {quick} s");
+        assert!(full < 3600.0 && quick < 600.0, "{full} s, quick {quick} s");
     }
 
     #[test]
-    fn a_quick_run_of_the_waiting_room_takes_less_than_five_minutes() {
+    fn a_quick_run_of_the_waiting_room_takes_less_than_ten_minutes() {
         let room = BuiltIn::named("room").unwrap().experiment();
         let windows = room.windows(true);
         // A capacity, a baseline and the start and end of each run, of a few seconds.
         let baselines = f64::from(windows.repetitions) * (windows.measured_s + windows.warm_up_s);
         let s = length_s(&room, true) + baselines + 20.0;
-        assert!(s < 300.0, "{s} s");
+        assert!(s < 600.0, "{s} s");
     }
 
     #[test]
