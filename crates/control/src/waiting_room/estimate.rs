@@ -42,7 +42,7 @@ impl LastMinute {
         self.add(1, now_ms);
     }
 
-    /// So many more.
+    /// Adds a number to the count of this second.
     pub fn add(&mut self, number: u64, now_ms: u64) {
         let second = now_ms / 1000;
         self.advance(second);

@@ -44,7 +44,7 @@ const LATE: Duration = Duration::from_secs(15);
 const SOON_MS: u64 = 3_000;
 /// Whose request is overdue by more is late, or has gone.
 const PUNCTUAL_MS: u64 = 1_000;
-/// So many seconds of admissions ask or come soon.
+/// Customers who ask or should soon, in seconds of admissions.
 const ASKS_AHEAD_S: f64 = 2.5;
 /// The rate of admissions that the threshold follows is measured over this.
 const RECENT: Duration = Duration::from_secs(10);
@@ -387,8 +387,8 @@ impl State {
         1e3 * for_good.max(0.0) / self.watched_ms.number(now_ms).max(1e3)
     }
 
-    fn leaves(&mut self, rank: Rank) {
-        let Some(waiting) = self.line.remove(&rank) else { return };
+    fn leaves(&mut self, rank: Rank) -> Option<Waiting> {
+        let waiting = self.line.remove(&rank)?;
         self.due.remove(&(waiting.due_ms, rank));
         let second = second_of(rank);
         if let Some(count) = self.by_second.get_mut(&second) {
@@ -397,6 +397,7 @@ impl State {
                 self.by_second.remove(&second);
             }
         }
+        Some(waiting)
     }
 
     /// Strikes off those who have gone. Returns how many.
@@ -413,11 +414,10 @@ impl State {
                 self.line.insert(rank, Waiting { due_ms, ..waiting });
                 continue;
             }
-            if let Some(waiting) = self.line.get(&rank) {
+            if let Some(waiting) = self.leaves(rank) {
                 // They left at some time before their next request.
                 self.watched_ms.add((waiting.next_ms - waiting.seen_ms) / 2, now_ms);
             }
-            self.leaves(rank);
             if rank <= self.called {
                 self.punctual.note(false);
             }

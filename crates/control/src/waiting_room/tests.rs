@@ -199,9 +199,10 @@ fn estimates_count_those_who_leave_for_good() {
     assert!((wait_s(0) * 300.0 - 64.2).abs() < 1.0, "{}", wait_s(0) * 300.0);
 }
 
-/// A line of 4,000 customers who come when their pages say, or up to 900 ms later, but of every
-/// five so many who have gone. Ten a second are admitted; who asks and is not within half a second gets a page. The
-/// customers admitted, and the requests for admission, in the second of two minutes.
+/// A line of 4,000 customers, of whom `gone` of every five have gone. The others come when their
+/// pages say, or up to 900 ms later. Ten a second are admitted, and whoever asks and waits for half a
+/// second gets a page. Returns, for the second of two minutes, how many were admitted and how many
+/// asked.
 fn admits_ten_a_second(gone: usize) -> (u64, u64) {
     let room = WaitingRoom::default();
     (0..100).for_each(|n| room.note_admission(START - 10_000 + n * 100));

@@ -172,12 +172,12 @@ const WIDTHS: [(u32, Option<&str>); 5] =
 
 /// Looks at the open page in every size and scheme.
 pub async fn look(page: &Client, name: &str) {
-    for (width, thoroughly) in WIDTHS {
+    for (width, axe_looks_in) in WIDTHS {
         for scheme in ["light", "dark"] {
             show(page, width, scheme).await;
             let faults = page.execute(FAULTS, vec![json!(scheme)]).await.unwrap();
             assert_eq!(faults, json!([]), "{name}, {width} px wide, {scheme}");
-            if thoroughly == Some(scheme) {
+            if axe_looks_in == Some(scheme) {
                 let violations = violations(page).await;
                 assert_eq!(violations, json!([]), "{name}, {width} px wide, {scheme}");
             }
