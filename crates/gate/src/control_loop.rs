@@ -54,8 +54,8 @@ impl ControlLoop {
                 measured = named.into_iter().cloned().collect();
                 usage = meter(&measured, &config);
             }
-            let Totals { upstream_responses, load_reports, load_millionths, .. } = totals;
-            usage.reported(upstream_responses, load_reports, load_millionths);
+            let Totals { upstream_responses, load_reports, .. } = totals;
+            usage.reported(upstream_responses, load_reports);
             let sample = usage.sample();
             shared.used().add(now, &sample, || shared.routes.totals());
             let elsewhere = shared.controller().work_elsewhere().map(|why| {

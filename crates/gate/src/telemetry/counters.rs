@@ -7,6 +7,7 @@ use crate::telemetry::labels::{
     RoomVisit, StatusCode, StreamEnd, TicketResult, Tier, TunnelEnd, UpstreamFault,
 };
 use crate::telemetry::troubles::Troubles;
+use crate::telemetry::usage::orca_addend;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -198,10 +199,9 @@ counters! {
     upstream_ns: Scalar,
     /// Millionths of the natural logarithms of these nanoseconds, over those.
     upstream_ln_micros: Scalar,
-    /// Responses in which the upstream told its load, where that is asked for.
+    /// What upstreams told of their load in responses, where that is asked for, added up
+    /// ([`orca_addend`]).
     load_reports: Scalar,
-    /// Millionths of the utilizations that these told.
-    load_millionths: Scalar,
     /// Requests that were with the upstream and ended without a response.
     given_up: Scalar,
     /// Millionths of the natural logarithms of the nanoseconds that they waited.
@@ -274,8 +274,7 @@ impl Counters {
 
     /// Counts an upstream's report of its utilization, a share.
     pub fn load_report(&self, utilization: f64) {
-        self.load_reports.add(1);
-        self.load_millionths.add((utilization * 1e6) as u64);
+        self.load_reports.add(orca_addend(utilization));
     }
 
     /// Counts a request that ended without a response of the upstream, after a wait.

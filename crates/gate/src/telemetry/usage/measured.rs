@@ -72,9 +72,9 @@ impl Measured {
     }
 
     /// What its responses have reported so far, where these tell its load.
-    pub fn reported(&mut self, now: Instant, responses: u64, reports: u64, millionths: u64) {
+    pub fn reported(&mut self, now: Instant, responses: u64, reports: u64) {
         if let Source::Orca(load) = &mut self.source {
-            load.reported(now, responses, reports, millionths);
+            load.reported(now, responses, reports);
         }
     }
 

@@ -114,12 +114,12 @@ impl UsageMeter {
         self.sample_at(Instant::now())
     }
 
-    /// Tells what upstreams have reported of themselves since the gate's start: in how many of
-    /// so many responses, and the sum of these utilizations in millionths.
-    pub fn reported(&mut self, responses: u64, reports: u64, millionths: u64) {
+    /// Tells what upstreams have reported of themselves in so many responses since the gate's
+    /// start: the sum of these reports (`orca_addend`).
+    pub fn reported(&mut self, responses: u64, reports: u64) {
         let now = Instant::now();
         for upstream in &mut self.upstreams {
-            upstream.reported(now, responses, reports, millionths);
+            upstream.reported(now, responses, reports);
         }
     }
 

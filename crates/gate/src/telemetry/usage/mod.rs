@@ -14,4 +14,5 @@ mod used;
 
 pub use meter::UsageMeter;
 pub use note::Note;
+pub use orca_load::addend as orca_addend;
 pub use used::Used;
