@@ -9,8 +9,9 @@ use tidegate_config::{
 };
 
 /// Fault files that ship with the program.
-pub const BUILT_IN: [(&str, &str); 6] = [
+pub const BUILT_IN: [(&str, &str); 7] = [
     ("none", include_str!("../faults/none.toml")),
+    ("demand-moves", include_str!("../faults/demand-moves.toml")),
     ("one-gate", include_str!("../faults/one-gate.toml")),
     ("gate-killed", include_str!("../faults/gate-killed.toml")),
     ("partition", include_str!("../faults/partition.toml")),
@@ -38,8 +39,8 @@ keys! {
         faults: List<Subtable>(Subtable) = Required("...");
     }
 
-    /// A fault: it begins, and it is mended. One of `kill`, `cut` and `delay`, or none of them to
-    /// compare with.
+    /// A fault: it begins, and it is mended. One of `kill`, `cut`, `delay` and `leave`, or none of
+    /// them to compare with.
     pub(crate) static FAULT: FaultKeys {
         /// What it is called.
         name: Text("") = Required("gate killed");
@@ -57,6 +58,8 @@ keys! {
         delay: List<Text>(Text("gates")) = Unset;
         /// How long, each way.
         by: Time("1ms", "10s") = Unset;
+        /// Gates that customers leave: they open their connections to the others.
+        leave: List<Text>(Text("gates")) = Unset;
     }
 }
 
@@ -99,6 +102,8 @@ pub enum What {
     Cut(Vec<String>, Vec<String>),
     /// What these gates and NATS send each other is delayed, each way.
     Delay(Vec<String>, Duration),
+    /// Customers open no connections to these gates.
+    Leave(Vec<String>),
 }
 
 impl Faults {
@@ -188,31 +193,26 @@ fn fault(table: &Section<'_>, of: &Faults) -> Option<Fault> {
     table.known(&FAULT);
     let kill = hosts(table, &FAULT.kill, of);
     let [cut, from] = [&FAULT.cut, &FAULT.from].map(|key| hosts(table, key, of));
-    let delay = hosts(table, &FAULT.delay, of);
+    let [delay, leave] = [&FAULT.delay, &FAULT.leave].map(|key| gates(table, key, of));
     let name = table.read(&FAULT.name)?.to_owned();
     let (at, until) = (table.read(&FAULT.at)?, table.read(&FAULT.until)?);
     if until <= at {
         table.wrong("is mended before it begins", "make until later than at");
     }
     let by = table.given(&FAULT.by);
-    let what = match (kill, cut, from, delay, by) {
-        (None, None, None, None, None) => What::Nothing,
-        (Some(hosts), None, None, None, None) => What::Kill(hosts),
-        (None, Some(one), Some(other), None, None) => {
+    let what = match (kill, cut, from, delay, by, leave) {
+        (None, None, None, None, None, None) => What::Nothing,
+        (Some(hosts), None, None, None, None, None) => What::Kill(hosts),
+        (None, Some(one), Some(other), None, None, None) => {
             if let Some(both) = one.iter().find(|host| other.contains(host)) {
                 table.wrong(format!("cuts {both} off from itself"), "name it on one side");
             }
             What::Cut(one, other)
         }
-        (None, None, None, Some(gates), Some(by)) => {
-            if let Some(other) = gates.iter().find(|host| !host.starts_with("gate")) {
-                table.wrong(format!("delays {other}"), "name gates: gate-1 and so on");
-            }
-            What::Delay(gates, by)
-        }
+        (None, None, None, Some(gates), Some(by), None) => What::Delay(gates, by),
+        (None, None, None, None, None, Some(gates)) => What::Leave(gates),
         _ => {
-            let remedy =
-                "write kill, or cut and from, or delay and by, and a second fault for more";
+            let remedy = "write kill, or cut and from, or delay and by, or leave, and a second fault for more";
             table.wrong("is not one thing", remedy);
             return None;
         }
@@ -239,6 +239,16 @@ fn hosts(table: &Section<'_>, key: &'static Key<List<Text>>, of: &Faults) -> Opt
     Some(named)
 }
 
+/// The gates that a key names.
+fn gates(table: &Section<'_>, key: &'static Key<List<Text>>, of: &Faults) -> Option<Vec<String>> {
+    let named = hosts(table, key, of)?;
+    if let Some(other) = named.iter().find(|host| !host.starts_with("gate")) {
+        let remedy = "name gates: gate-1 and so on";
+        table.get(key.name)?.wrong(format!("{other} is no gate"), remedy);
+    }
+    Some(named)
+}
+
 /// The tables of a fault file, for the reference page.
 pub(crate) fn tables() -> [(&'static str, &'static dyn Keys); 2] {
     [("A fault file", &FAULTS), ("[[faults]]", &FAULT)]
@@ -259,6 +269,8 @@ mod tests {
         let gone = Faults::named("nats-gone").unwrap();
         assert_eq!(gone.faults[0].what, What::Kill(gone.of_kind("nats")));
         assert_eq!(gone.of_kind("nats"), ["nats-1", "nats-2", "nats-3"]);
+        let moves = Faults::named("demand-moves").unwrap();
+        assert_eq!(moves.faults[1].what, What::Leave(vec!["gate-1".into()]));
         assert!(Faults::named("nowhere").unwrap_err().contains("gate-killed"));
     }
 
@@ -275,7 +287,7 @@ mod tests {
             (7, "gate-4 is no host; name some of service-1, service-2, gate-1"),
             (8, "is not one thing; write kill, or cut and from"),
             (13, "cuts gate-1 off from itself"),
-            (19, "delays service-1; name gates"),
+            (23, "service-1 is no gate; name gates"),
         ] {
             let begins = format!("a.toml:{line}:");
             let told = found.lines().any(|told| told.starts_with(&begins) && told.contains(words));

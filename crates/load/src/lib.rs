@@ -91,7 +91,7 @@ pub use output::paragraph::paragraph;
 pub use output::secret::SECRET_NAMES;
 pub use output::text::{line, report};
 pub use plan::shard::{CommonStart, Shard, start_at};
-pub use plan::{Plan, Stop, Window, WindowBy};
+pub use plan::{Avoided, Plan, Stop, Window, WindowBy};
 pub use recorder::join::{join_lines, join_parquet};
 pub use recorder::seconds::write_seconds;
 pub use result::driver::AgentOf;

@@ -184,6 +184,7 @@ impl Customers {
         let mut plan = Plan::new(self.scenario.clone(), &started.target()?);
         if let Some(fleet) = started.system().fleet() {
             plan.resolve = vec![fleet.resolve()?];
+            plan.avoided = fleet.avoided();
         }
         let crowd = settings.crowd.filter(|_| planned.kind == Kind::Run);
         plan.arrivals = Some(match self.offered.rate_per_s.zip(crowd) {

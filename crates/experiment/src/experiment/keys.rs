@@ -190,8 +190,8 @@ keys! {
         /// `tidegate trace`.
         trace: Boolean = Is("false");
         /// Several gates before several servers of the auction site, and what goes wrong with them in
-        /// the measured window: a fault file that ships (`none`, `one-gate`, `gate-killed`,
-        /// `partition`, `nats-gone`, `slow-link`), or one of your own. Each process has a host of its
+        /// the measured window: a fault file that ships (`none`, `demand-moves`, `one-gate`,
+        /// `gate-killed`, `partition`, `nats-gone`, `slow-link`), or one of your own. Each process has a host of its
         /// own, a network namespace, which needs root; NATS comes from `scripts/bootstrap test`.
         faults: Text("name or file") = Unset;
         /// Processors of service and gate.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tidegate_host::{Cores, Files, processes};
 use tidegate_lab::{Launch, Network, Process, Relay, Service, http};
-use tidegate_load::Resolve;
+use tidegate_load::{Avoided, Resolve};
 use tidegate_sitekit::private_file;
 
 use super::{System, Workshop, gate, of_this_program, site};
@@ -52,6 +52,8 @@ struct Plan {
     relays: BTreeMap<String, Vec<Relay>>,
     customers: u64,
     network: Network,
+    /// Gates that customers do not come to.
+    avoided: Avoided,
 }
 
 #[derive(Debug, Default)]
@@ -125,6 +127,7 @@ pub(super) fn start(
         folder,
         faults,
         network,
+        avoided: Avoided::default(),
     };
     let state = Mutex::default();
     let mut fleet = Fleet { state, agents: Vec::new(), plan };
@@ -183,6 +186,21 @@ impl Plan {
     fn delay(&self, gates: &[String], by: Duration) {
         let relays = gates.iter().filter_map(|gate| self.relays.get(gate)).flatten();
         relays.for_each(|relay| relay.set_round_trip(by * 2));
+    }
+
+    /// Lets customers open no connections to the gates that they have left, by which faults have
+    /// begun, and which are mended.
+    fn avoid(&self, begun: &[(bool, bool)]) -> Result<()> {
+        let under_way =
+            self.faults.faults.iter().zip(begun).filter(|(_, it)| **it == (true, false));
+        let gates = under_way.flat_map(|(fault, _)| match &fault.what {
+            What::Leave(gates) => gates.as_slice(),
+            _ => [].as_slice(),
+        });
+        let addresses: tidegate_lab::Result<_> =
+            gates.map(|gate| self.network.socket(gate, HTTPS)).collect();
+        self.avoided.set(addresses?);
+        Ok(())
     }
 
     fn write_gate(&self, host: &str, secret: &Path, workshop: &Workshop) -> Result<PathBuf> {
@@ -296,6 +314,11 @@ impl Fleet {
         Resolve::parse(&text).map_err(Error::Internal)
     }
 
+    /// Gates that customers do not come to, as faults have it.
+    pub fn avoided(&self) -> Avoided {
+        self.plan.avoided.clone()
+    }
+
     /// Begins and mends faults, as is due at this time since the measured window began.
     ///
     /// # Errors
@@ -315,13 +338,13 @@ impl Fleet {
                 self.mend(&fault.what, &mut state)?;
             }
         }
-        Ok(())
+        self.plan.avoid(&state.begun)
     }
 
     fn begin(&self, what: &What, state: &mut State) -> Result<()> {
         let network = &self.plan.network;
         match what {
-            What::Nothing => Ok(()),
+            What::Nothing | What::Leave(_) => Ok(()),
             What::Kill(hosts) => {
                 for host in hosts {
                     let Some(mut running) = state.running.remove(host) else { continue };
@@ -345,7 +368,7 @@ impl Fleet {
     fn mend(&self, what: &What, state: &mut State) -> Result<()> {
         let network = &self.plan.network;
         match what {
-            What::Nothing => Ok(()),
+            What::Nothing | What::Leave(_) => Ok(()),
             What::Kill(hosts) => hosts.iter().try_for_each(|host| {
                 state.running.insert(host.clone(), self.plan.start(host)?);
                 Ok(())

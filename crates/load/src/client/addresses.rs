@@ -16,6 +16,7 @@ use socket2::SockRef;
 use tokio::net::{TcpSocket, TcpStream};
 
 use super::connections::Sources;
+use crate::plan::Avoided;
 
 /// After this time without an answer the next address is tried as well.
 ///
@@ -30,6 +31,7 @@ pub(crate) struct Addresses {
     next: Cell<usize>,
     /// Number of the first address among those of all hosts.
     number: u8,
+    avoided: Avoided,
 }
 
 /// An attempt to connect, with the index of its address.
@@ -45,12 +47,17 @@ impl Addresses {
     pub(crate) fn new(all: &[SocketAddr], sources: &Sources, first: usize) -> Self {
         let all: Vec<Route> = all.iter().map(|address| Route::new(*address, sources)).collect();
         let next = Cell::new(first % all.len());
-        Self { all, next, number: 0 }
+        Self { all, next, number: 0, avoided: Avoided::default() }
     }
 
     /// Addresses whose indices begin with `number`.
     pub(crate) fn numbered_from(self, number: u8) -> Self {
         Self { number, ..self }
+    }
+
+    /// Addresses of which some are avoided at times.
+    pub(crate) fn without(self, avoided: Avoided) -> Self {
+        Self { avoided, ..self }
     }
 
     /// Connects to the next address, or to one after it if that does not accept. Returns its
@@ -59,7 +66,7 @@ impl Addresses {
     /// # Errors
     /// No address accepts: the error of the last. Or the machine has no ports or descriptors.
     pub(crate) async fn connect(&self, passed: impl Fn(u8)) -> io::Result<(TcpStream, u8)> {
-        let first = self.next.get();
+        let first = self.first();
         self.next.set((first + 1) % self.all.len());
         if let [only] = self.all.as_slice() {
             return Ok((only.connect().await?, self.number));
@@ -67,6 +74,13 @@ impl Addresses {
         // Boxed, so that a single address needs no room for it.
         let (tcp, index) = Box::pin(self.connect_from(first, passed)).await?;
         Ok((tcp, self.number + index as u8))
+    }
+
+    /// Index of the address of the next connection.
+    fn first(&self) -> usize {
+        let next = self.next.get();
+        let mut order = (0..self.all.len()).map(|n| (next + n) % self.all.len());
+        order.find(|index| !self.avoided.contains(self.all[*index].address)).unwrap_or(next)
     }
 
     async fn connect_from(
@@ -201,6 +215,25 @@ mod tests {
         let (_open, all) = listeners::<3>();
         assert_eq!(connect(&all, 0, 5), (vec![0, 1, 2, 0, 1], vec![]));
         assert_eq!(connect(&all, 7, 3), (vec![1, 2, 0], vec![]), "each thread begins elsewhere");
+    }
+
+    #[test]
+    fn addresses_that_are_avoided_have_no_turn_until_all_are() {
+        let (_open, all) = listeners::<3>();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let avoided = Avoided::default();
+        let addresses = Addresses::new(&all, &Sources::System, 0).without(avoided.clone());
+        let two = || {
+            let next = || runtime.block_on(addresses.connect(|_| ())).unwrap().1;
+            [next(), next()]
+        };
+        assert_eq!(two(), [0, 1]);
+        avoided.set(vec![all[2], all[0]]);
+        assert_eq!(two(), [1, 1]);
+        avoided.set(all.clone());
+        assert_eq!(two(), [2, 0]);
+        avoided.set(Vec::new());
+        assert_eq!(two(), [1, 2]);
     }
 
     #[test]

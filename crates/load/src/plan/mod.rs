@@ -1,6 +1,7 @@
 //! What to run: a scenario, a target, arrivals, durations, and the resources of the load
 //! generator.
 
+mod avoided;
 mod check;
 pub(crate) mod fingerprint;
 pub(crate) mod shard;
@@ -24,6 +25,7 @@ use crate::client::tls::rules::{TicketsOf, TlsRules, TlsVersions};
 use crate::client::tls::server_key::SigningKey;
 use crate::error::Error;
 use crate::scenario::{RunTimes, Scenario};
+pub use avoided::Avoided;
 use shard::Shard;
 pub use stop::Stop;
 pub use window::{Window, WindowBy};
@@ -121,6 +123,8 @@ pub struct Plan {
     pub keep: KeepAlive,
     /// Requests say that compressed responses are accepted.
     pub accept_encoding: bool,
+    /// Addresses that customers avoid for a time; keep a clone.
+    pub avoided: Avoided,
     /// How connections are closed.
     pub close: Close,
     /// HTTP version.
@@ -189,6 +193,7 @@ impl Plan {
             shard: None,
             start_at: None,
             stop: Stop::default(),
+            avoided: Avoided::default(),
         }
     }
 

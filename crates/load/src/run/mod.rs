@@ -101,6 +101,7 @@ pub fn run_when(
         definition: plan.scenario.definition().clone(),
         sites: sites.all,
         sources: plan.sources.clone(),
+        avoided: plan.avoided.clone(),
         keep: plan.keep,
         close: plan.close,
         accept_encoding: plan.accept_encoding,

@@ -20,8 +20,8 @@ use crate::client::http::head::LastHead;
 use crate::client::target::Target;
 use crate::error::Error;
 use crate::outcome::Outcome;
-use crate::plan::Stop;
 use crate::plan::shard::ThreadShard;
+use crate::plan::{Avoided, Stop};
 use crate::recorder::event::{Batch, Event, EventKind, Request};
 use crate::scenario::definition::ScenarioDefinition;
 use crate::session::context::{Buffers, SessionCounts, Site, ThreadContext};
@@ -51,6 +51,7 @@ pub(crate) struct Assignment {
     /// The target, and the other hosts of the scenario.
     pub(crate) sites: Vec<RunSite>,
     pub(crate) sources: Sources,
+    pub(crate) avoided: Avoided,
     pub(crate) keep: KeepAlive,
     pub(crate) close: Close,
     pub(crate) accept_encoding: bool,
@@ -94,7 +95,7 @@ impl Assignment {
         let site = |(site, headers): (RunSite, String)| {
             // Threads and drivers begin with different addresses.
             let addresses = Addresses::new(&site.addresses, &self.sources, self.shard.first);
-            let addresses = addresses.numbered_from(site.number);
+            let addresses = addresses.numbered_from(site.number).without(self.avoided.clone());
             Site { connector: Connector::new(addresses, site.tls, site.http, seed), headers }
         };
         ThreadContext {
