@@ -146,8 +146,15 @@ pub(super) fn write(
 fn configuration(settings: &Settings, place: &Place, workshop: &Workshop) -> Result<String> {
     let certificate = workshop.certificate(&settings.certificate)?;
     let (chain, key) = (absolute(&certificate.chain)?, absolute(&certificate.key)?);
-    let scaled = || GateTimes::scaled(settings.time_scale);
-    let times = workshop.overrides.gate_times.unwrap_or_else(scaled);
+    let at_their_pace = || match settings.room {
+        // The room's pages have a pace of their own: those whose turn it is ask every two seconds.
+        true => GateTimes {
+            hold_s: GateTimes::scaled(1.0).hold_s,
+            ..GateTimes::scaled(settings.time_scale)
+        },
+        false => GateTimes::scaled(settings.time_scale),
+    };
+    let times = workshop.overrides.gate_times.unwrap_or_else(at_their_pace);
     let routes = match settings.static_tier {
         true => format!(
             "\n[[routes]]\npath = \"/\"\ndirectory = {}\nvariant_cookie = \"zone\"\n",
@@ -207,6 +214,9 @@ mod tests {
         for expected in times.into_iter().chain(others) {
             assert!(text.contains(expected), "{expected} is missing in\n{text}");
         }
+        let with_room = Settings { room: true, ..settings.clone() };
+        let text = configuration(&with_room, &Place::before("http://127.0.0.1:1"), &workshop);
+        assert!(text.unwrap().contains("hold_time = \"3000ms\""), "the room's pace is its own");
         let times = GateTimes { keep_alive_s: 0.002, ..GateTimes::scaled(0.025) };
         workshop.overrides.gate_times = Some(times);
         let text =
