@@ -323,7 +323,9 @@ keys! {
         /// wait for less: once a queue stands, the newest connection is admitted first; once an
         /// overload lasts, the others wait for an eighth of it; and nobody waits to an age at which
         /// customers hang up. A service of less than about 50 sessions per second and core may keep
-        /// them waiting for all of it. `0s` refuses at once; address prefixes have no turns then, and the
+        /// them waiting for all of it. Those whose turn in the waiting room has come wait for as long,
+        /// and ask every two seconds: with less than that, a part of the capacity stays unused, since
+        /// nobody waits when there is some. `0s` refuses at once; address prefixes have no turns then, and the
         /// one that connects most often gets most of what is admitted.
         hold_time: Duration = Is("3s"), Time("0s", "30s"),
             because "a customer waits about 3 s for a first page; with 1 s a shop at 98 % of its capacity refuses 0.5 % of its customers, with 3 s nobody";
