@@ -53,6 +53,7 @@ pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>)
         },
         waiting_room: RoomStatus {
             waiting: shared.room.waiting(),
+            asking: totals.room_asking,
             lapsed: shared.room.lapsed(),
             visits: totals.room_visits.named().collect(),
         },
@@ -65,6 +66,7 @@ pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>)
         resumed_handshakes: handshakes(&totals, HandshakeKind::Resumed),
         handshake_kinds: kinds(&totals),
         handshakes_active: totals.in_handshake,
+        waiting: totals.waiting(shared.room.waiting()),
         held: totals.holding,
         held_bytes: totals.holding_bytes,
         connections_active: totals.open,

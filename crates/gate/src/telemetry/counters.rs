@@ -244,6 +244,14 @@ counters! {
     bytes_out: Scalar,
 }
 
+impl Totals {
+    /// New sessions that wait now, with so many customers in the waiting room: some of these wait
+    /// for admission as well.
+    pub fn waiting(&self, in_room: u64) -> u64 {
+        (self.holding + in_room).saturating_sub(self.room_asking)
+    }
+}
+
 impl Counters {
     /// Counts the end of a connection.
     #[inline]

@@ -37,7 +37,7 @@ pub struct Record {
     pub resumed: u32,
     /// Responses with a status of 500 or above.
     pub errors: u32,
-    /// New sessions that wait, at its end.
+    /// New sessions that wait, at its end, also in the waiting room.
     pub waiting: u32,
     /// Active sessions, at its end.
     pub sessions: u32,

@@ -30,6 +30,8 @@ impl Snapshot {
         let room = &self.waiting_room;
         let help = "Customers in the waiting room.";
         text.gauge("tidegate_waiting_room_customers", help, room.waiting);
+        let help = "Those of them whose turn it is and whose request waits for admission.";
+        text.gauge("tidegate_waiting_room_asking", help, room.asking);
         let help = "Customers who left the waiting room without having been admitted.";
         text.family("tidegate_waiting_room_left_total", "counter", help);
         text.sample("", &[], room.lapsed);

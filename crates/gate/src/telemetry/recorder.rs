@@ -37,6 +37,7 @@ impl Recorder {
         history.push(Record {
             at: now,
             length: now.saturating_sub(then),
+            waiting: small(totals.waiting(shared.room.waiting())),
             sessions: small(sessions),
             capacity_per_s: capacity_per_s(&status),
             in_use: in_use(&status),
@@ -79,7 +80,6 @@ fn counted(totals: &Totals, before: &Totals) -> Record {
         full: since(&|it| it.handshakes_ok[HandshakeKind::Full]),
         resumed: since(&|it| it.handshakes_ok[HandshakeKind::Resumed]),
         errors: since(&errors),
-        waiting: small(totals.holding),
         durations,
         ..Record::default()
     }
@@ -184,7 +184,7 @@ mod tests {
     fn a_record_has_what_was_counted_since_the_one_before() {
         let mut before = Totals { hold_admitted: 3, hold_expired: 1, ..Totals::default() };
         before.admitted[Class::New] = 10;
-        let mut now = Totals { hold_admitted: 5, hold_expired: 2, holding: 4, ..before.clone() };
+        let mut now = Totals { hold_admitted: 5, hold_expired: 2, ..before.clone() };
         now.admitted[Class::New] = 11;
         now.held[Class::New] = 7;
         now.refused[Class::New] = 2;
@@ -197,8 +197,15 @@ mod tests {
         now.durations.values_mut()[3] = 9;
         let record = counted(&now, &before);
         assert_eq!((record.offered, record.admitted, record.refused), (9, 7, 3));
-        assert_eq!((record.waiting, record.durations[3], record.left), (4, 9, 0));
+        assert_eq!((record.durations[3], record.left), (9, 0));
         assert_eq!(record.errors, 1, "one besides the pages of the waiting room");
+    }
+
+    #[test]
+    fn who_waits_counts_once_before_admission_or_in_the_room() {
+        // Of five before admission, two have their turn in the room, where nine are.
+        let totals = Totals { holding: 5, room_asking: 2, ..Totals::default() };
+        assert_eq!(totals.waiting(9), 12);
     }
 
     #[test]

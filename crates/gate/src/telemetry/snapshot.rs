@@ -28,6 +28,8 @@ pub struct Verdicts {
 pub struct RoomStatus {
     /// Customers who wait now.
     pub waiting: u64,
+    /// Those of them whose turn it is and whose request waits for admission.
+    pub asking: u64,
     /// Customers who left it without having been admitted.
     pub lapsed: u64,
     /// What became of visits (`page`, `admitted`, `beyond` the room's share of the
@@ -198,6 +200,8 @@ pub struct Snapshot {
     pub handshake_kinds: Vec<(&'static str, KindCounts)>,
     /// Handshakes running now.
     pub handshakes_active: u64,
+    /// New sessions that wait now, before admission or in the waiting room.
+    pub waiting: u64,
     /// New connections waiting now.
     pub held: u64,
     /// Bytes of their hellos, or of their plain HTTP requests, now.

@@ -63,6 +63,8 @@ impl State {
             (Level::Failed, "The upstream cannot be reached")
         } else if !problems.is_empty() {
             (Level::Failed, "The upstream of a route cannot be reached")
+        } else if now.waiting_room.waiting > 0 {
+            (Level::Noted, "The service is full: new customers are in the waiting room")
         } else if recent.refused > 0 {
             (Level::Noted, "The service is full: new sessions are refused")
         } else if recent.most_waiting > 0 {
@@ -129,7 +131,10 @@ mod tests {
         assert!(title(&fine, idle).starts_with("No customers"));
         assert_eq!(title(&fine, Record { offered: 3, ..idle }), "Every new session is admitted");
         assert!(title(&fine, Record { waiting: 1, ..idle }).starts_with("New sessions wait"));
-        assert!(title(&fine, crowd).starts_with("The service is full"));
+        assert_eq!(title(&fine, crowd), "The service is full: new sessions are refused");
+        let mut with_room = Snapshot::default();
+        with_room.waiting_room.waiting = 3;
+        assert!(title(&with_room, crowd).ends_with("new customers are in the waiting room"));
         assert_eq!(title(&dead, crowd), "The upstream cannot be reached");
         let draining = Snapshot { draining: true, ..dead };
         assert!(title(&draining, crowd).starts_with("The gate drains"));

@@ -37,7 +37,7 @@ pub fn key(view: &View) -> Page {
         (html! { (count(view.now.sessions_active)) }, "sessions inside".into()),
         (per_s(last.admitted), format!("admitted of {}/s offered", rate(last.per_s(last.offered)))),
         (per_s(last.refused), "refused".into()),
-        (html! { (count(view.now.held)) }, "wait".into()),
+        (html! { (count(view.now.waiting)) }, "wait".into()),
         (html! { (answer(&last, 0.95)) }, "response time, p95".into()),
         cpu,
     ];

@@ -41,7 +41,7 @@ fn html(now: &Snapshot, span: Span) -> String {
 
 #[test]
 fn the_page_has_the_numbers_of_the_gate() {
-    let now = Snapshot { sessions_active: 31, held: 7, ..Snapshot::default() };
+    let now = Snapshot { sessions_active: 31, waiting: 7, ..Snapshot::default() };
     let html = html(&now, Span::Minutes);
     for part in [
         "The service is full: new sessions are refused",
