@@ -45,7 +45,7 @@ const SOON_MS: u64 = 3_000;
 /// Whose request is overdue by more is late, or has gone.
 const PUNCTUAL_MS: u64 = 1_000;
 /// Customers who ask or should soon, in seconds of admissions.
-const ASKS_AHEAD_S: f64 = 2.5;
+const ASKS_AHEAD_S: f64 = 3.0;
 /// The rate of admissions that the threshold follows is measured over this.
 const RECENT: Duration = Duration::from_secs(10);
 
@@ -243,7 +243,7 @@ impl WaitingRoom {
         }
         let (place, ahead) = state.place(rank);
         let window = state.admissions.window(now_ms);
-        let refresh = state.refresh(rank, ahead, window.per_s());
+        let refresh = state.refresh(rank, ahead, window.per_s(), now_ms);
         let asks = before.is_some_and(|before| before.asks);
         let open = order.is_open(now_ms) && !self.is_closed(now_ms);
         let may_ask = open && !is_new && !asks && rank <= state.called;
@@ -364,7 +364,7 @@ impl State {
     /// What pages may cost makes those wait longer who have time: everybody asks before half of
     /// the time until their turn has passed, or the controller would find nobody. At r customers
     /// per second and a least interval of t these are about 2 r ln t pages per second.
-    fn refresh(&self, rank: Rank, ahead: u64, per_s: f64) -> Duration {
+    fn refresh(&self, rank: Rank, ahead: u64, per_s: f64, now_ms: u64) -> Duration {
         let (shortest, longest) = REFRESH;
         let (wanted, latest) = if rank <= self.called {
             (shortest, shortest)
@@ -374,10 +374,13 @@ impl State {
         } else {
             (REFRESH_UNKNOWN, Duration::MAX)
         };
-        let spread = 1.0 + f64::from(rank.1[15]) / 1020.0;
+        let [.., draw, longer] = rank.1;
+        let spread = 1.0 + f64::from(longer) / 1020.0;
         let wanted = wanted.max(self.least_refresh.min(latest)).mul_f64(spread);
-        // Whole seconds are what the header field can say.
-        Duration::from_secs(wanted.as_secs_f64().round() as u64)
+        // Whole seconds are what the header field can say. Rounded by lot: those who are answered at
+        // one moment, as those who asked in vain, come back at several.
+        let lot = f64::from(draw ^ now_ms as u8) / 256.0;
+        Duration::from_secs((wanted.as_secs_f64() + lot) as u64)
     }
 
     /// The probability with which a customer who waits leaves for good, per second: those who left

@@ -172,6 +172,18 @@ fn pages_come_more_often_near_the_turn_and_no_more_often_than_the_share_allows()
 }
 
 #[test]
+fn those_who_are_answered_at_one_moment_come_back_at_several() {
+    let room = WaitingRoom::default();
+    let tokens: Vec<_> = (0..200).map(|n| arrives(&room, START + n).token).collect();
+    room.state().called = (u64::MAX, [u8::MAX; 16]);
+    let now = START + 5_000;
+    let seconds = tokens.iter().map(|it| refreshes(&room, *it, now).refresh.as_secs());
+    let later = seconds.clone().filter(|seconds| *seconds == 3).count();
+    assert!((25..100).contains(&later), "{later}");
+    assert!(seconds.into_iter().all(|seconds| seconds == 2 || seconds == 3));
+}
+
+#[test]
 fn estimates_count_those_who_leave_for_good() {
     // Of 600 in the line 300 do not come again within their time; of these some are back later.
     let wait_s = |back: usize| {

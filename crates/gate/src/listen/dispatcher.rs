@@ -281,7 +281,10 @@ impl Dispatcher {
         if let Some(admitted) = self.companion(new, address) {
             return self.admit_companion(removed, admitted);
         }
-        self.queue.note_refusal(now);
+        if !removed.item.has_waited() {
+            // Those of the room are as many as are to wait, and ask again.
+            self.queue.note_refusal(now);
+        }
         let counters = &context.counters;
         let room = address.and_then(|_| self.decider.admit_to_room(new, true));
         let joins = room.is_some() && !address.is_some_and(|it| self.decider.counts_as_refused(it));
@@ -407,6 +410,7 @@ mod tests {
     use super::*;
     use crate::listen::pipeline::Pipeline;
     use crate::listen::test_core::{TestCore, on_core};
+    use crate::places::PrefixLengths;
     use std::net::TcpStream;
 
     /// A customer in the queue: their end of the connection.
@@ -424,6 +428,26 @@ mod tests {
             core.pipeline.dispatcher.dispatch(Instant::now());
             assert_eq!(core.context.shared.in_flight().handshakes, 3, "their tasks have begun");
             assert_eq!(core.context.counters.admitted[Class::New].get(), 3);
+        });
+    }
+
+    #[test]
+    fn those_of_the_room_wait_for_all_of_the_hold_time_however_many_asked_in_vain() {
+        on_core(async |core| {
+            let dispatcher = &core.pipeline.dispatcher;
+            let hold_time = core.context.config.admission.hold_time;
+            let prefix = PrefixLengths { ipv4: 24, ipv6: 56 }.prefix_of([127, 0, 0, 1].into());
+            let ask = || dispatcher.enqueue_request(prefix, 100, Comes::FromRoom);
+            let mut now = Instant::now();
+            for _ in 0..8 {
+                let _asks = ask();
+                now += hold_time / 2;
+                let in_vain = dispatcher.queue.pop_oldest(now).unwrap();
+                dispatcher.refuse(in_vain, now, None);
+            }
+            let begin = Instant::now();
+            let _many: Vec<_> = (0..40).map(|_| ask()).collect();
+            assert!(dispatcher.queue.expires(now).unwrap() >= begin + hold_time);
         });
     }
 

@@ -275,7 +275,8 @@ impl World<'_> {
             if s.customer.attacker.is_none() {
                 self.count(|outcome| &mut outcome.hung_up);
             }
-        } else {
+        } else if !s.place.is_some_and(|place| place.asks()) {
+            // Those of the room are as many as are to wait, and ask again.
             queue.discipline.refuses(now);
         }
         if !self.stays(session) {

@@ -50,6 +50,13 @@ pub(super) struct LinePlace {
 }
 
 impl LinePlace {
+    /// Whether a request of theirs waits for the controller.
+    pub(super) fn asks(&self) -> bool {
+        self.asks.is_some()
+    }
+}
+
+impl LinePlace {
     /// The same in another attempt: their cookie.
     pub(super) fn kept(self) -> Self {
         Self { asks: None, ..self }
