@@ -67,6 +67,15 @@ impl LastMinute {
         self.over(now_ms, SECONDS as u64 - 1)
     }
 
+    /// Those of all seconds that are counted and begin after a time.
+    pub fn since(&mut self, since_ms: u64, now_ms: u64) -> Window {
+        let whole = (now_ms / 1000).saturating_sub(since_ms / 1000 + 1);
+        match whole {
+            0 => Window { count: 0, seconds: 1 },
+            _ => self.over(now_ms, whole.min(SECONDS as u64 - 1)),
+        }
+    }
+
     /// How many in all seconds that are counted.
     pub fn number(&mut self, now_ms: u64) -> f64 {
         self.window(now_ms).count as f64
@@ -161,6 +170,17 @@ mod tests {
         let window = admissions.window(501_000);
         assert_eq!(window.count, 6);
         assert_eq!(admissions.rate(501_000, Duration::from_secs(10)), 0.6);
+    }
+
+    #[test]
+    fn what_was_before_a_time_does_not_count() {
+        let mut admissions = LastMinute::default();
+        (0..50).for_each(|_| admissions.note(10_000));
+        (11..20).for_each(|second| admissions.note(second * 1000));
+        let counted = |it: Window| (it.count, it.seconds);
+        assert_eq!(counted(admissions.since(10_300, 20_500)), (9, 9));
+        assert_eq!(counted(admissions.since(9_900, 20_500)), (59, 10));
+        assert_eq!(counted(admissions.since(20_100, 20_500)), (0, 1), "no second is whole yet");
     }
 
     #[test]

@@ -92,6 +92,8 @@ struct State {
     line: BTreeMap<Rank, Waiting>,
     /// How many of them came in each second, for places.
     by_second: BTreeMap<u64, u32>,
+    /// Since when the line has not been empty, in milliseconds since 1970.
+    stands_since_ms: u64,
     /// When each counts as gone, in milliseconds.
     due: BTreeSet<(u64, Rank)>,
     /// Those up to this rank may ask for admission.
@@ -241,6 +243,9 @@ impl WaitingRoom {
         if before.is_none() && state.line.len() >= WAITING {
             return None;
         }
+        if state.line.is_empty() {
+            state.stands_since_ms = now_ms;
+        }
         let (place, ahead) = state.place(rank);
         let window = state.admissions.window(now_ms);
         let refresh = state.refresh(rank, ahead, window.per_s(), now_ms);
@@ -263,7 +268,10 @@ impl WaitingRoom {
             .line
             .insert(rank, Waiting { seen_ms: now_ms, next_ms, due_ms, asks: asks || may_ask });
         self.waiting.store(state.line.len() as u64, Relaxed);
-        let estimate = window.estimate(place, state.leave_per_s(now_ms)).filter(|_| open);
+        // Before the line began, more were admitted: the service had not been full.
+        let since_ms = state.stands_since_ms;
+        let moved = state.admissions.since(since_ms, now_ms);
+        let estimate = moved.estimate(place, state.leave_per_s(now_ms)).filter(|_| open);
         Some(Standing { token, came: is_new, place, estimate, refresh, may_ask })
     }
 
