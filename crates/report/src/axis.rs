@@ -7,10 +7,17 @@ pub(crate) const TOP: f64 = 26.0;
 pub(crate) const BOTTOM: f64 = 42.0;
 /// Least width of the names at the lines' ends; the widths of their letters and of others.
 const RIGHT: f64 = 58.0;
-pub(crate) const BOLD: f64 = 8.6;
+const BOLD: f64 = 8.6;
 pub(crate) const LETTER: f64 = 7.6;
 /// Width to the right of a figure without names: half a tick's label.
 const NO_NAMES: f64 = 18.0;
+
+/// At most the width of a name at a line's end: in bold type m and w are half as wide again as
+/// other letters.
+pub(crate) fn name_width(name: &str) -> f64 {
+    let wide = |letter| if matches!(letter, 'm' | 'w' | 'M' | 'W') { 1.5 } else { 1.0 };
+    BOLD * name.chars().map(wide).sum::<f64>()
+}
 
 /// The ranges of both axes, fitted to a chart.
 pub(crate) struct Axis {
@@ -57,9 +64,9 @@ impl Axis {
             }
         };
         let (width, height) = size.pixels();
-        let letters = chart.lines.iter().map(|line| line.name.chars().count()).max().unwrap_or(0);
+        let names = chart.lines.iter().map(|line| name_width(&line.name)).fold(0.0, f64::max);
         let right = match size {
-            Size::Wide => RIGHT.max(14.0 + BOLD * letters as f64),
+            Size::Wide => RIGHT.max(14.0 + names),
             Size::Narrow => NO_NAMES,
         };
         Self { width, height, right, x_max, x_min, y_min, y_max, y_ticks, scale: chart.scale }
@@ -148,6 +155,11 @@ pub(crate) fn number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn wide_letters_need_more_room() {
+        assert!((name_width("demand-moves") - 13.0 * BOLD).abs() < 1e-9);
+    }
 
     #[test]
     fn steps_are_round_numbers_above_the_raw_one() {

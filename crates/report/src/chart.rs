@@ -1,7 +1,7 @@
 //! A line chart as an SVG element. It uses no scripts and no fonts; colours come
 //! from the page's style sheet by class.
 
-use crate::axis::{Axis, BOLD, LEFT, LETTER, TOP, number};
+use crate::axis::{Axis, LEFT, LETTER, TOP, name_width, number};
 use crate::svg::{At, Svg, class, escape};
 
 /// One line of a chart.
@@ -205,7 +205,7 @@ impl Chart<'_> {
             .collect();
         // Only the labels of lines that end beside each other can overlap.
         labels.sort_by(|a, b| a.0.total_cmp(&b.0));
-        for labels in labels.chunk_by_mut(|a, b| b.0 - a.0 < a.2.chars().count() as f64 * BOLD) {
+        for labels in labels.chunk_by_mut(|a, b| b.0 - a.0 < name_width(a.2)) {
             labels.sort_by(|a, b| a.1.total_cmp(&b.1));
             spread(labels, axis.edges().1);
             for (x, y, name) in labels {
