@@ -245,8 +245,8 @@ counters! {
 }
 
 impl Totals {
-    /// New sessions that wait now, with so many customers in the waiting room: some of these wait
-    /// for admission as well.
+    /// New sessions that wait now, in the admission queue or in the waiting room, which has `in_room`
+    /// customers. Those who are in both count once.
     pub fn waiting(&self, in_room: u64) -> u64 {
         (self.holding + in_room).saturating_sub(self.room_asking)
     }

@@ -50,13 +50,11 @@ pub(super) struct LinePlace {
 }
 
 impl LinePlace {
-    /// Whether a request of theirs waits for the controller.
+    /// Whether the customer has asked for admission and has no answer yet.
     pub(super) fn asks(&self) -> bool {
         self.asks.is_some()
     }
-}
 
-impl LinePlace {
     /// The same in another attempt: their cookie.
     pub(super) fn kept(self) -> Self {
         Self { asks: None, ..self }

@@ -71,7 +71,8 @@ impl Measured {
         };
     }
 
-    /// What its responses have reported so far, where these tell its load.
+    /// Takes the number of its responses and the sum of the reports in them (`orca_addend`), where
+    /// these tell its load.
     pub fn reported(&mut self, now: Instant, responses: u64, reports: u64) {
         if let Source::Orca(load) = &mut self.source {
             load.reported(now, responses, reports);

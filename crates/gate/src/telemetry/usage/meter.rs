@@ -114,8 +114,8 @@ impl UsageMeter {
         self.sample_at(Instant::now())
     }
 
-    /// Tells what upstreams have reported of themselves in so many responses since the gate's
-    /// start: the sum of these reports (`orca_addend`).
+    /// Takes the upstreams' own reports of their load, which came in responses: the number of
+    /// responses since the gate's start, and the sum of the reports in them (`orca_addend`).
     pub fn reported(&mut self, responses: u64, reports: u64) {
         let now = Instant::now();
         for upstream in &mut self.upstreams {

@@ -37,7 +37,8 @@ impl OrcaLoad {
         Self { cpus, before: (0, 0), last: None, silent: None, responded: None }
     }
 
-    /// So many responses came so far, and their reports add up to `reports` ([`addend`]).
+    /// Takes the number of responses since the gate's start, and the sum of the reports in them
+    /// ([`addend`]).
     pub fn reported(&mut self, now: Instant, responses: u64, reports: u64) {
         let before = std::mem::replace(&mut self.before, (responses, reports));
         // Sums that have wrapped around have the same difference.
