@@ -2,6 +2,7 @@
 //! on the command line.
 
 use crate::common::{Running, Text, tidegate, wait_until};
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -21,11 +22,17 @@ fn text(path: &std::path::Path) -> String {
     path.display().to_string()
 }
 
-/// A service of some HTTP: Python's, in a process of its own.
-fn service(command: &mut Command, address: &str) -> Child {
-    let (host, port) = address.rsplit_once(':').unwrap();
-    let child = command.args(["-m", "http.server", "--bind", host, port]).stdin(Stdio::null());
-    child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("python3 is installed")
+/// A service of some HTTP at any port of `host`, Python's, in a process of its own; and its
+/// address.
+fn service(command: &mut Command, host: &str) -> (Ended, String) {
+    command.args(["-u", "-m", "http.server", "--bind", host, "0"]).stdin(Stdio::null());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let mut service = Ended(child.expect("python3 is installed"));
+    let mut line = String::new();
+    BufReader::new(service.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let (_, rest) = line.split_once(" port ").expect("it says where it serves");
+    let port = rest.split(' ').next().unwrap();
+    (service, format!("{host}:{port}"))
 }
 
 /// A gate whose upstream's load an agent tells.
@@ -55,11 +62,6 @@ fn note(gate: &Running) -> String {
     gate.status()["upstream_note"].as_str().unwrap_or_default().to_owned()
 }
 
-/// A port that is free now.
-fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
 /// Ends a process when dropped.
 struct Ended(Child);
 
@@ -74,11 +76,12 @@ impl Drop for Ended {
 fn an_agent_on_another_network_tells_the_load_of_the_service_there() {
     let Some(network) = Network::unless_refused(&["service"]) else { return };
     let (folder, secret) = secret();
-    let [address, listen] = [8080, 9444].map(|port| network.socket("service", port).unwrap());
-    let [address, listen] = [address, listen].map(|it| it.to_string());
-    let _service = Ended(service(&mut network.command("service", "python3").unwrap(), &address));
+    let listen = network.socket("service", 9444).unwrap();
+    let mut python = network.command("service", "python3").unwrap();
+    let (_service, address) = service(&mut python, &listen.ip().to_string());
+    let (port, listen) = (address.rsplit_once(':').unwrap().1, listen.to_string());
     let mut agent = network.command("service", env!("CARGO_BIN_EXE_tidegate")).unwrap();
-    agent.args(["agent", "--listen", &listen, "--secret", &text(&secret), "--port", "8080"]);
+    agent.args(["agent", "--listen", &listen, "--secret", &text(&secret), "--port", port]);
     let agent = Running::announced(&mut agent, Stdio::inherit()).unwrap();
     assert_eq!(agent.address("agent"), format!("udp://{listen}"));
     let gate = gate(&folder, &secret, &address, &listen);
@@ -89,8 +92,7 @@ fn an_agent_on_another_network_tells_the_load_of_the_service_there() {
 #[test]
 fn an_agent_that_is_killed_is_missed_and_one_that_is_started_again_is_used() {
     let (folder, secret) = secret();
-    let address = format!("127.0.0.1:{}", free_port());
-    let _service = Ended(service(&mut Command::new("python3"), &address));
+    let (_service, address) = service(&mut Command::new("python3"), "127.0.0.1");
     let port = address.rsplit_once(':').unwrap().1.to_owned();
     let start = |listen: &str| {
         Running::tidegate(&[
@@ -121,8 +123,7 @@ fn an_agent_that_is_killed_is_missed_and_one_that_is_started_again_is_used() {
 fn a_gate_of_another_user_sees_nothing_and_says_that_an_agent_helps() {
     let Some(nobody) = as_nobody() else { return };
     let (_folder, secret) = secret();
-    let address = format!("127.0.0.1:{}", free_port());
-    let _service = Ended(service(&mut Command::new("python3"), &address));
+    let (_service, address) = service(&mut Command::new("python3"), "127.0.0.1");
     let port = address.rsplit_once(':').unwrap().1.to_owned();
     let any = "127.0.0.1:0";
     let url = format!("http://{address}");

@@ -73,6 +73,16 @@ fn express_believes_in_https() {
     assert_eq!(where_behind_the_gate(port), BELIEVED);
 }
 
+/// The port that the kernel gave Tomcat, by its log, once the application is deployed:
+/// `Starting ProtocolHandler ["http-nio-127.0.0.1-auto-1-40123"]`, then `Server startup in …`. A
+/// port chosen beforehand could be another test's by the time that Tomcat asks for it.
+fn tomcat_port(log: &str) -> Option<u16> {
+    let (before, _) = log.split_once("Server startup")?;
+    let (_, name) = before.rsplit_once("-auto-")?;
+    let (_, port) = name.split('"').next()?.split_once('-')?;
+    port.parse().ok()
+}
+
 #[test]
 fn tomcat_believes_in_https() {
     let home = std::env::var("CATALINA_HOME").unwrap_or("/usr/share/tomcat10".into());
@@ -89,22 +99,25 @@ fn tomcat_believes_in_https() {
     if !succeeds(javac.args(["-cp", &api, "-d"]).arg(&classes).arg(file("Where.java"))) {
         return eprintln!("SKIPPED: there is no javac; `scripts/bootstrap study` installs it");
     }
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let server = format!(
-        "<Server port=\"-1\"><Service name=\"Catalina\">\
-         <Connector port=\"{port}\" address=\"127.0.0.1\"/>\
+    let server = "<Server port=\"-1\"><Service name=\"Catalina\">\
+         <Connector port=\"0\" address=\"127.0.0.1\"/>\
          <Engine name=\"Catalina\" defaultHost=\"localhost\">\
          <Host name=\"localhost\" appBase=\"webapps\">\
          <Valve className=\"org.apache.catalina.valves.RemoteIpValve\" httpsServerPort=\"8443\"/>\
-         </Host></Engine></Service></Server>"
-    );
+         </Host></Engine></Service></Server>";
     std::fs::write(base.path().join("conf/server.xml"), server).unwrap();
     std::fs::write(base.path().join("conf/web.xml"), "<web-app version=\"6.0\"/>").unwrap();
     let mut catalina = Command::new("sh");
     catalina.arg(format!("{home}/bin/catalina.sh")).arg("run");
     catalina.env("CATALINA_HOME", &home).env("CATALINA_BASE", base.path());
-    let child = catalina.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let log = base.path().join("catalina.log");
+    catalina.stdin(Stdio::null()).stdout(Stdio::null());
+    let child = catalina.stderr(std::fs::File::create(&log).unwrap()).spawn();
     let _tomcat = Running(child.unwrap());
-    until("Tomcat listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
-    assert_eq!(where_behind_the_gate(port), BELIEVED);
+    let mut port = None;
+    until("Tomcat listens", || {
+        port = tomcat_port(&std::fs::read_to_string(&log).unwrap());
+        port.is_some()
+    });
+    assert_eq!(where_behind_the_gate(port.unwrap()), BELIEVED);
 }
