@@ -28,11 +28,12 @@ enum Command {
 /// Flags of `tidegate fleet status`.
 #[derive(clap::Args)]
 #[command(
+    group(clap::ArgGroup::new("fleet").required(true).args(["config", "nats"])),
     after_help = "Exit codes: 0 a gate divides the service; 1 none does; 2 bad input; 3 NATS does not answer."
 )]
 struct Status {
-    /// Configuration of a gate of the fleet
-    #[arg(long, value_name = "FILE", required_unless_present = "nats", conflicts_with_all = ["nats", "secret", "credentials", "nkey", "nats_ca"])]
+    /// Configuration of a gate of the fleet; or name the server with --nats, and the secret
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["nats", "secret", "credentials", "nkey", "nats_ca"])]
     config: Option<PathBuf>,
     /// Server of NATS, such as nats://127.0.0.1:4222; several with commas
     #[arg(long, value_name = "URL", value_delimiter = ',')]
@@ -65,7 +66,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let access = status.access()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let view = runtime.block_on(look(&access)).map_err(|error| match error {
-        tidegate_fleet::Error::Operator(_) => bad_input(error),
+        tidegate_fleet::Error::Operator(_) | tidegate_fleet::Error::Refused(_) => bad_input(error),
         tidegate_fleet::Error::Lost(_) => anyhow::Error::new(error),
     })?;
     let text = if status.json { serde_json::to_string_pretty(&view)? + "\n" } else { text(&view) };
@@ -91,7 +92,11 @@ impl Status {
 fn text(view: &View) -> String {
     let holder = match (&view.holder, view.epoch) {
         (Some(holder), Some(epoch)) => format!("{holder} divides the service (epoch {epoch})"),
-        _ => "no gate divides the service; each goes on with a safe share".to_owned(),
+        _ => {
+            "no gate divides the service: each goes on with a safe share, or the fleet has another \
+              name"
+                .to_owned()
+        }
     };
     let mut table = Table::new(["gate", "share %", "requests/s"]);
     for gate in &view.gates {

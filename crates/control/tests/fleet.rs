@@ -151,10 +151,10 @@ fn a_gate_that_starts_has_no_part_before_its_first_table_or_until_none_comes() {
     assert!(share(&mut new, 2060) > 0.1, "the first table");
     let mut alone = Member::new("alone".to_owned(), 1);
     assert!(share(&mut alone, 2000) < 1e-5 && share(&mut alone, 3100) < 1e-5);
-    assert!((share(&mut alone, 3200) - 0.01).abs() < 1e-9, "a tenth of a tenth");
+    assert!((share(&mut alone, 3250) - 0.01).abs() < 1e-9, "a tenth of a tenth");
     let mut restarted = Member::new("restarted".to_owned(), 2);
-    restarted.goes_on();
-    assert!((share(&mut restarted, 2000) - 0.01).abs() < 1e-9);
+    restarted.goes_on(0.3);
+    assert!((share(&mut restarted, 2000) - 0.3).abs() < 1e-9, "that of the gate before");
 }
 
 /// A controller that has seen requests which cost the service so much, in CPU seconds.

@@ -7,6 +7,8 @@ use async_nats::jetstream::kv::{Config, Operation, Store, UpdateErrorKind};
 use bytes::Bytes;
 use tokio::sync::Mutex;
 
+const REMEDY: &str = "nats-server needs --jetstream, and the user the rights of a gate \
+                      (deploy/nats/server.conf)";
 /// Most bytes that a bucket stores: values are few and small.
 const MOST_STORED: i64 = 16 << 20;
 
@@ -101,7 +103,7 @@ impl Bucket {
         if let Some(store) = &*kept {
             return Ok(Some(store.clone()));
         }
-        let lost = |why: String| Error::Lost(format!("bucket {}: {why}", self.name));
+        let lost = |why: String| Error::Lost(format!("bucket {}: {why}; {REMEDY}", self.name));
         let context = self.connection.jetstream();
         let store = match context.get_key_value(&self.name).await {
             Ok(store) => store,

@@ -2,6 +2,7 @@
 //! slow, and it is made again for ever.
 
 use crate::access::{Access, User};
+use crate::refused::Refused;
 use async_nats::connection::State;
 use async_nats::jetstream::{Context, context::ContextBuilder};
 use async_nats::{Client, ConnectOptions, Event};
@@ -35,6 +36,9 @@ pub enum Error {
     /// The connection is lost, or the server did not answer.
     #[error("NATS does not answer: {0}")]
     Lost(String),
+    /// What others stored or said cannot be opened.
+    #[error("what the gates say is refused, since it is {0}: give the secret that they have")]
+    Refused(Refused),
 }
 
 /// A connection to NATS. Clones share it.

@@ -5,6 +5,10 @@
 //! write. So no two act at once, whatever the clocks of the machines say, and however long a message
 //! takes. The revision with which a tenure began is its epoch, a fencing token: it grows from holder
 //! to holder, and who receives orders refuses those of a lower epoch.
+//!
+//! A value that does not open is broken, or sealed under another secret: a holder writes over it,
+//! and all others wait as for any other holder. So a candidate with a wrong secret never takes the
+//! lease from one that holds it.
 
 use crate::Sealer;
 use serde::{Deserialize, Serialize};
@@ -14,6 +18,17 @@ use std::time::{Duration, Instant};
 pub const LEASE: Duration = Duration::from_millis(600);
 /// How much earlier the holder stops.
 const MARGIN: Duration = Duration::from_millis(100);
+
+/// The key as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// It was never written.
+    Missing,
+    /// Its revision and what it says.
+    Tenure(u64, Tenure),
+    /// Its revision; the value does not open.
+    Foreign(u64),
+}
 
 /// A tenure of the lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,31 +96,43 @@ impl Lease {
         self.highest = self.highest.max(epoch);
     }
 
-    /// What to write, now that the key was read. A value that does not open is nobody's.
-    pub fn read(&mut self, entry: Option<(u64, Option<Tenure>)>, now: Instant) -> Option<Write> {
-        let (revision, tenure) = entry.unwrap_or((0, None));
-        let tenure = tenure.filter(|tenure| {
-            self.highest = self.highest.max(tenure.epoch);
-            !tenure.holder.is_empty()
-        });
+    /// When another's tenure may be over: the key is to be read again then.
+    pub fn expires(&self) -> Option<Instant> {
+        self.seen.filter(|_| self.held.is_none()).map(|(_, since)| since + LEASE)
+    }
+
+    /// What to write, now that the key was read.
+    pub fn read(&mut self, key: Read, now: Instant) -> Option<Write> {
+        let foreign = matches!(key, Read::Foreign(_));
+        let (revision, tenure) = match key {
+            Read::Missing => (0, None),
+            Read::Foreign(revision) => (revision, None),
+            Read::Tenure(revision, tenure) => {
+                self.highest = self.highest.max(tenure.epoch);
+                (revision, Some(tenure).filter(|tenure| !tenure.holder.is_empty()))
+            }
+        };
         // The revisions of a bucket that was lost begin again.
         if self.tenure != tenure || self.seen.is_none_or(|(seen, _)| seen != revision) {
             self.seen = Some((revision, now));
         }
         let since = self.seen.map_or(now, |(_, since)| since);
         self.tenure = tenure;
-        let own = self.tenure.as_ref().is_some_and(|tenure| {
+        let is_own = |tenure: &Tenure| {
             (&tenure.holder, &tenure.incarnation) == (&self.name, &self.incarnation)
-        });
-        let free = self.tenure.is_none() || now.saturating_duration_since(since) >= LEASE;
-        if !own {
+        };
+        let own = match &self.tenure {
+            Some(tenure) => is_own(tenure).then_some(tenure.epoch),
+            None if foreign => self.held(now),
+            None => None,
+        };
+        let unheld = self.tenure.is_none() && !foreign;
+        let free = unheld || now.saturating_duration_since(since) >= LEASE;
+        if own.is_none() {
             self.held = None;
         }
-        (own || free).then(|| {
-            let epoch = match &self.tenure {
-                Some(tenure) if own => tenure.epoch,
-                _ => self.highest.max(revision).saturating_add(1),
-            };
+        (own.is_some() || free).then(|| {
+            let epoch = own.unwrap_or_else(|| self.highest.max(revision).saturating_add(1));
             Write { revision, tenure: self.of(epoch) }
         })
     }
@@ -157,9 +184,16 @@ mod tests {
     impl Key {
         /// Reads and writes it, as a gate does; the write takes `late`.
         fn step(&mut self, lease: &mut Lease, now: Instant) {
-            let entry = (self.revision > 0).then(|| (self.revision, self.tenure.clone()));
-            if let Some(write) = lease.read(entry, now) {
+            if let Some(write) = lease.read(self.read(), now) {
                 self.write(lease, &write, now);
+            }
+        }
+
+        fn read(&self) -> Read {
+            match &self.tenure {
+                _ if self.revision == 0 => Read::Missing,
+                Some(tenure) => Read::Tenure(self.revision, tenure.clone()),
+                None => Read::Foreign(self.revision),
             }
         }
 
@@ -204,7 +238,7 @@ mod tests {
     fn of_two_that_take_it_at_once_one_has_it() {
         let (mut key, start) = (Key::default(), Instant::now());
         let (mut first, mut second) = (lease("first"), lease("second"));
-        let writes = [first.read(None, start).unwrap(), second.read(None, start).unwrap()];
+        let writes = [&mut first, &mut second].map(|it| it.read(Read::Missing, start).unwrap());
         key.write(&mut second, &writes[1], start);
         key.write(&mut first, &writes[0], start);
         assert_eq!((first.held(start), second.held(start)), (None, Some(1)));
@@ -231,10 +265,41 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_nobody_sealed_is_nobodys_and_one_given_back_is_free() {
-        let (mut first, start) = (lease("first"), Instant::now());
-        assert_eq!(first.read(Some((9, None)), start).unwrap().revision, 9);
-        let (mut key, mut second) = (Key::default(), lease("second"));
+    fn a_value_that_does_not_open_is_written_over_by_the_holder_and_by_others_after_a_lease() {
+        let start = Instant::now();
+        let mut key = Key { revision: 9, tenure: None };
+        let (mut first, mut second) = (lease("first"), lease("second"));
+        key.step(&mut first, start);
+        assert_eq!(first.held(start), None);
+        key.step(&mut first, start + LEASE);
+        assert_eq!(first.held(start + LEASE), Some(10));
+        // Garbage changes nothing for a holder, however often it comes.
+        for step in 1..9 {
+            let now = start + LEASE + STEP * step;
+            key = Key { revision: key.revision + 1, tenure: None };
+            key.step(&mut second, now);
+            key.step(&mut first, now);
+            assert_eq!((first.held(now), second.held(now)), (Some(10), None));
+        }
+    }
+
+    #[test]
+    fn a_candidate_with_another_secret_never_takes_the_lease_from_its_holder() {
+        let (mut key, start) = (Key::default(), Instant::now());
+        let (mut holder, mut wrong) = (lease("holder"), lease("wrong"));
+        for step in 0..50 {
+            let now = start + STEP * step;
+            key.step(&mut holder, now);
+            // It cannot open what the holder wrote.
+            assert_eq!(wrong.read(Read::Foreign(key.revision), now), None);
+            assert_eq!(holder.held(now), Some(1));
+        }
+    }
+
+    #[test]
+    fn a_lease_that_was_given_back_is_free_at_once() {
+        let start = Instant::now();
+        let (mut key, mut first, mut second) = (Key::default(), lease("first"), lease("second"));
         key.step(&mut first, start);
         let given_back = first.give_back().unwrap();
         key = Key { revision: given_back.revision + 1, tenure: Some(given_back.tenure) };

@@ -16,9 +16,9 @@ mod seal;
 pub use access::{Access, AccessFiles, FleetAccess, MOST_SERVERS, WrongFile, read_server};
 pub use bucket::{Bucket, Entry};
 pub use connection::{Connection, DEADLINE, Error, Message, Subscription};
-pub use lease::{LEASE, Lease, Tenure};
+pub use lease::{LEASE, Lease, Read, Tenure};
 pub use refused::{Refused, RefusedCounts};
 pub use seal::{
     Incarnation, MOST_AGE, MOST_BYTES, MOST_NAME, Opened, Opener, Sealer, Secret, is_fleet,
-    is_name, unix_now,
+    is_name, sender_of, unix_now,
 };

@@ -159,6 +159,13 @@ fn associated(head: &[u8], subject: &str) -> Aad<Vec<u8>> {
     Aad::from([head, subject.as_bytes()].concat())
 }
 
+/// The name under which a message was sealed, by its own word: it may be forged.
+pub fn sender_of(message: &[u8]) -> Option<&str> {
+    let (&[_, length], rest) = message.split_first_chunk()?;
+    let name = std::str::from_utf8(rest.get(..length.into())?).ok()?;
+    is_name(name).then_some(name)
+}
+
 /// Now, since 1970.
 pub fn unix_now() -> Duration {
     SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default()
@@ -300,13 +307,14 @@ impl Opener {
         }
         let of = (subject.to_owned(), opened.sender.clone());
         let next = (incarnation, sequence);
+        // No message that is older than the last of so long ago is taken, whoever sent it.
+        let is_remembered = |last: &Last| last.sent + MOST_AGE * 2 > now;
         if let Some(last) = self.last.get(&of) {
-            if next <= (last.incarnation, last.sequence) {
+            if next <= (last.incarnation, last.sequence) && is_remembered(last) {
                 return Err(Refused::Replayed);
             }
         } else if self.last.len() >= MOST_SENDERS {
-            // A message of a sender that is forgotten is refused by its age.
-            self.last.retain(|_, last| last.sent + MOST_AGE * 2 > now);
+            self.last.retain(|_, last| is_remembered(last));
             if self.last.len() >= MOST_SENDERS {
                 return Err(Refused::Crowded);
             }
@@ -356,6 +364,19 @@ mod tests {
         assert!(open(&mut opener, &after.seal("demand", &"after", NOW).unwrap()).is_ok());
         let late = before.seal("demand", &"before", NOW).unwrap();
         assert_eq!(open(&mut opener, &late), Err(Refused::Replayed));
+    }
+
+    #[test]
+    fn an_earlier_start_is_taken_again_when_the_later_one_is_long_gone() {
+        let (before, after) = (sealer(NOW - Duration::from_secs(5)), sealer(NOW));
+        let mut opener = Opener::new(secret("shop"));
+        assert!(open(&mut opener, &after.seal("demand", &"after", NOW).unwrap()).is_ok());
+        let mut at = |now| {
+            let message = before.seal("demand", &"before", now).unwrap();
+            opener.open::<String>("demand", &message, now).map(|opened| opened.content)
+        };
+        assert_eq!(at(NOW + MOST_AGE), Err(Refused::Replayed));
+        assert_eq!(at(NOW + MOST_AGE * 2).as_deref(), Ok("before"));
     }
 
     #[test]

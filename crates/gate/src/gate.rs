@@ -317,6 +317,9 @@ impl Gate {
 impl Drop for Gate {
     fn drop(&mut self) {
         self.close();
+        if let Some(fleet) = &self.shared.fleet {
+            fleet.gives_back();
+        }
         let _ = self.stop.send(true);
         for thread in self.threads.drain(..) {
             let _ = thread.join();
@@ -409,6 +412,7 @@ fn continue_from(inherited: &mut Inherited, shared: &Shared, sessions: &Sessions
         tracing::warn!("the costs that the gate before had learned are of another version");
     }
     if let Some(fleet) = &shared.fleet {
-        fleet.begin(shared.now(), &mut shared.controller(), learned == Some(true));
+        let share = inherited.share.filter(|_| learned == Some(true));
+        fleet.begin(shared.now(), &mut shared.controller(), share);
     }
 }

@@ -13,7 +13,7 @@ use tokio::time::{Sleep, sleep, timeout};
 /// How long a closed connection stays for the customer to read the last bytes.
 pub const LINGER: Duration = Duration::from_secs(2);
 /// Bytes discarded at most: a longer upload does not react to the answer.
-const BYTES: usize = 4 << 20;
+pub const BYTES: usize = 4 << 20;
 
 /// The state of a lingering close.
 pub struct Linger {

@@ -135,7 +135,10 @@ impl Divider {
                 gate.learn(demand);
                 (gate.heard, gate.last) = (now, demand.clone());
             }
-            Some(gate) if demand.start < gate.start => return Err(Refused::Old),
+            // One that started later, and is gone, gives the name back.
+            Some(gate) if demand.start < gate.start && !gate.is_lost(now) => {
+                return Err(Refused::Old);
+            }
             _ => {
                 self.gates.insert(demand.gate.clone(), Gate::new(now, demand));
                 self.pool.has_newcomer();

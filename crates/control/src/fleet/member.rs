@@ -84,9 +84,10 @@ impl Member {
         }
     }
 
-    /// The gate takes the place of one that knew the costs: it does not wait for its first table.
-    pub fn goes_on(&mut self) {
-        self.waits = false;
+    /// The gate takes the place of one that knew the costs and had this share, 0 to 1: it does not
+    /// wait for its first table.
+    pub fn goes_on(&mut self, share: f64) {
+        (self.waits, self.share) = (false, sane(share).min(1.0));
     }
 
     /// The report to send now.

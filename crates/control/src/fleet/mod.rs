@@ -61,12 +61,13 @@ pub use table::{GateShare, MOST_LINES, Stale, Table};
 pub const INTERVAL: Duration = Duration::from_millis(200);
 /// How often a gate sends what it has learned, and all receive what all have learned.
 pub const EXPERIENCE_INTERVAL: Duration = Duration::from_secs(1);
-/// Age of the report behind the newest table from which a gate's share decays.
-pub const DECAYS_AFTER: Duration = Duration::from_millis(900);
+/// Age of the report behind the newest table from which a gate's share decays: more than it takes
+/// until another gate has the lease and makes its first table.
+pub const DECAYS_AFTER: Duration = Duration::from_millis(1050);
 /// The same at which the share has become the safe one.
-pub const SAFE_AFTER: Duration = Duration::from_millis(1200);
+pub const SAFE_AFTER: Duration = Duration::from_millis(1250);
 /// Time without a report after which a gate counts as lost and its share is given to others.
-pub const LOST_AFTER: Duration = Duration::from_millis(1300);
+pub const LOST_AFTER: Duration = Duration::from_millis(1350);
 /// How long a renewal of the lease is valid, counted from the moment before it was sent. The
 /// holder renews each [`INTERVAL`]. Less than [`LOST_AFTER`]: a holder that is cut off stops
 /// before it gives the shares of the others away.

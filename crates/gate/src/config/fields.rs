@@ -416,7 +416,7 @@ keys! {
         /// little before the others. The gate raises its limit on open files to the hard limit;
         /// where that is too low for so many, it takes as many as it suffices for and logs it.
         max_connections: usize = Is("20000"), Whole(1, 10_000_000),
-            because "about 900 MB at 43 KB for each idle TLS connection; each uses up to two file descriptors";
+            because "about 330 MB at 16 KB for each idle TLS connection, 1.3 GB by HTTP/2; each uses up to two file descriptors";
         /// Leading bits of an IPv4 address that count as one client where places for connections
         /// are scarce and in the admission queue. A client that is alone has no limit: behind a
         /// load balancer that hides addresses, all customers are one and share everything. With

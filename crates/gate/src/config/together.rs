@@ -1,7 +1,7 @@
 //! Rules between keys, and warnings about what is allowed but risky.
 
 use super::checked::Config;
-use super::choices::{ClientAuth, Cores, Forwarded, Policy, Processes};
+use super::choices::{AccessFormat, ClientAuth, Cores, Forwarded, Policy, Processes};
 use super::load_from::LoadFrom;
 use super::origin::Origin;
 use super::pools::POOLS;
@@ -37,6 +37,18 @@ pub(super) fn check(config: &Config, root: &Section<'_>) {
 
     for (key, problem) in config.fleet.mistakes() {
         rule(&[key, "fleet.nats"], true, problem);
+    }
+    let log = &config.access_log;
+    for (key, set) in [
+        ("access_log.format", log.format != AccessFormat::Json),
+        ("access_log.queries", log.queries),
+    ] {
+        let remedy = "add file = \"access.log\" under [access_log], or leave it out";
+        rule(
+            &[key, "access_log.file"],
+            set && log.file.is_none(),
+            Problem::new("has no effect without access_log.file", remedy),
+        );
     }
     const CERTIFICATE: &str = "tls.certificate";
     const KEY: &str = "tls.key";

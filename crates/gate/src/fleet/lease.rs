@@ -3,8 +3,7 @@
 use super::state::FleetState;
 use crate::shared::Shared;
 use std::time::{Duration, Instant};
-use tidegate_fleet::{Bucket, Connection, Error, Opened, Tenure, unix_now};
-use tokio::time::MissedTickBehavior;
+use tidegate_fleet::{Bucket, Connection, Error, Opened, Read, Tenure, sender_of, unix_now};
 
 /// Key of the bucket.
 pub(super) const KEY: &str = "lease";
@@ -18,16 +17,16 @@ pub(super) async fn run(
     connection: &Connection,
     bucket: &Bucket,
 ) {
-    let mut interval = tokio::time::interval(INTERVAL);
-    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        interval.tick().await;
+        // Another's tenure may be over before the next look is due.
+        let (next, expires) = (Instant::now() + INTERVAL, state.lease().expires());
+        let next = expires.filter(|at| *at > Instant::now()).map_or(next, |at| at.min(next));
+        tokio::time::sleep_until(next.into()).await;
         if !connection.connected() {
             continue;
         }
-        if let Err(error) = step(state, shared, bucket).await {
-            state.seen().problem = Some(error.to_string());
-        }
+        let stepped = step(state, shared, bucket).await;
+        state.seen().bucket_problem = stepped.err().map(|error| error.to_string());
     }
 }
 
@@ -40,12 +39,19 @@ async fn step(state: &FleetState, shared: &Shared, bucket: &Bucket) -> Result<()
         }
         return Ok(());
     }
-    let entry = bucket.get(KEY).await?.map(|entry| {
-        let opened = state.secret().open::<Tenure>(KEY, &entry.value);
-        let tenure = opened.map_err(|reason| state.refuse(reason)).ok();
-        (entry.revision, tenure.map(|Opened { content, .. }| content))
-    });
-    let write = state.lease().read(entry, Instant::now());
+    let (read, foreign) = match bucket.get(KEY).await? {
+        None => (Read::Missing, None),
+        Some(entry) => match state.secret().open::<Tenure>(KEY, &entry.value) {
+            Ok(Opened { content, .. }) => (Read::Tenure(entry.revision, content), None),
+            Err(reason) => {
+                state.refuse(reason);
+                let sender = sender_of(&entry.value).unwrap_or("of no name").to_owned();
+                (Read::Foreign(entry.revision), Some(sender))
+            }
+        },
+    };
+    state.seen().foreign_holder = foreign;
+    let write = state.lease().read(read, Instant::now());
     if let Some(write) = write {
         let began = Instant::now();
         let revision = bucket.put(KEY, seal(&write.tenure), write.revision).await?;

@@ -33,6 +33,9 @@ pub struct FleetState {
 /// stay with the system meanwhile. NATS answers within a second, or takes much longer.
 pub(super) const KEYS_AWAITED: Duration = Duration::from_secs(2);
 
+/// How long a gate that ends waits for its lease to be given back.
+const GIVEN_BACK: Duration = Duration::from_millis(400);
+
 /// What was seen last.
 #[derive(Debug, Default)]
 pub struct Seen {
@@ -42,12 +45,30 @@ pub struct Seen {
     pub connected: bool,
     /// Why none does, or what it refused.
     pub problem: Option<String>,
+    /// Why the bucket cannot be used.
+    pub bucket_problem: Option<String>,
+    /// Who wrote the lease, by its own word, if the value does not open.
+    pub foreign_holder: Option<String>,
     /// Messages that were not sent, and that nobody read.
     pub unsent: u64,
     /// The newest table.
     pub table: Option<Table>,
     /// The gate has the fleet's ticket keys.
     pub keys_shared: bool,
+}
+
+impl Seen {
+    /// What stands in the way of talking through NATS, or with the other gates.
+    pub(super) fn fault(&self) -> Option<String> {
+        let problem = self.problem.as_ref().or(self.bucket_problem.as_ref()).cloned();
+        problem.or_else(|| {
+            let sender = self.foreign_holder.as_ref()?;
+            Some(format!(
+                "the gate that divides the service ({sender}, by its own word) seals under another \
+                 secret, or is of another version; fleet.secret_file is one file for all gates"
+            ))
+        })
+    }
 }
 
 impl FleetState {
@@ -82,7 +103,7 @@ impl FleetState {
         let until = Instant::now() + KEYS_AWAITED;
         let awaited = || {
             let seen = self.seen();
-            !seen.keys_shared && seen.problem.is_none() && Instant::now() < until
+            !seen.keys_shared && seen.fault().is_none() && Instant::now() < until
         };
         while awaited() {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -94,11 +115,11 @@ impl FleetState {
         &self.access.secret
     }
 
-    /// Plans the time before the first table: nothing of the service, unless the gate goes on with
-    /// the costs of one before it.
-    pub fn begin(&self, now: Duration, controller: &mut Controller, goes_on: bool) {
-        if goes_on {
-            self.member().goes_on();
+    /// Plans the time before the first table: nothing of the service, unless the gate takes the
+    /// place of one that had a share, and goes on with its costs.
+    pub fn begin(&self, now: Duration, controller: &mut Controller, share: Option<f64>) {
+        if let Some(share) = share {
+            self.member().goes_on(share);
         }
         let nothing = Reading::default();
         let part = self.part(now, &nothing, &Outlook::default());
@@ -118,6 +139,15 @@ impl FleetState {
     /// What the gate knows of the lease. Hold the lock for one call.
     pub fn lease(&self) -> MutexGuard<'_, Lease> {
         lock(&self.lease)
+    }
+
+    /// Waits until the lease is given back, if the gate holds it and drains: so that another need
+    /// not wait for its end.
+    pub fn gives_back(&self) {
+        let until = Instant::now() + GIVEN_BACK;
+        while self.lease().held(Instant::now()).is_some() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// What was seen last. Hold the lock for one call.
@@ -146,7 +176,7 @@ impl FleetState {
             servers: self.access.access.shown(),
             connected: seen.connected,
             lost_for_s: seen.lost_since.map(|since| since.elapsed().as_secs_f64()),
-            problem: seen.problem.clone(),
+            problem: seen.fault(),
             holder: holder.filter(|_| seen.connected),
             lease_held,
             epoch: standing.epoch,

@@ -5,10 +5,11 @@ use super::message::{Subjects, Uses, join};
 use super::state::FleetState;
 use crate::admission::sessions::{MOST_USES, Sessions};
 use crate::shared::Shared;
+use crate::telemetry::seldom::PERIOD;
 use serde::{Serialize, de::DeserializeOwned};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tidegate_control::Experience;
 use tidegate_control::fleet::{
     Demand, Divider, EXPERIENCE_INTERVAL, FleetExperience, INTERVAL, Stale, Table,
@@ -19,6 +20,11 @@ use tokio::time::MissedTickBehavior;
 /// Messages that wait to be read: tables and uses; and what all gates report.
 const WAITING: usize = 256;
 const WAITING_REPORTS: usize = 8192;
+/// A gate that begins to divide makes tables so much more often at first: the shares of the table
+/// before decay.
+const HURRY: u32 = 4;
+/// How long no table arrives before the log says so.
+const CUT_OFF_TOLD: Duration = Duration::from_secs(2);
 
 struct Talk {
     state: Arc<FleetState>,
@@ -33,11 +39,16 @@ struct Talk {
     lost: bool,
     /// The log says that another gate has this gate's name.
     name_taken: bool,
+    /// Since when no table arrives, and whether the log says so.
+    cut_off: Option<(Instant, bool)>,
+    /// When refused messages were told, and how many there were.
+    refused: (Option<Instant>, u64),
 }
 
 /// What the gate does while it holds the lease.
 struct Division {
     epoch: u64,
+    since: Instant,
     divider: Divider,
     demands: Subscription,
     experiences: Subscription,
@@ -77,14 +88,23 @@ pub(super) async fn run(
         learned_told: None,
         lost: false,
         name_taken: false,
+        cut_off: None,
+        refused: (None, 0),
     };
-    let mut interval = tokio::time::interval(INTERVAL);
+    let mut interval = tokio::time::interval(INTERVAL / HURRY);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ticks = 0_u32;
     loop {
         tokio::select! {
             _ = interval.tick() => {
-                let dropped = tables.dropped() + learned.dropped() + uses.dropped();
-                talk.step(dropped).await;
+                talk.follow_lease().await;
+                if ticks.is_multiple_of(HURRY) {
+                    let dropped = tables.dropped() + learned.dropped() + uses.dropped();
+                    talk.step(dropped);
+                } else if talk.has_just_begun_to_divide() {
+                    talk.divide();
+                }
+                ticks = ticks.wrapping_add(1);
             }
             message = tables.next() => talk.take_table(&message),
             message = learned.next() => talk.take_learned(&message),
@@ -106,13 +126,13 @@ async fn next_report(division: &mut Option<Division>) -> Report {
 
 impl Talk {
     /// What is done every [`INTERVAL`].
-    async fn step(&mut self, dropped: u64) {
+    fn step(&mut self, dropped: u64) {
         self.note_connection(dropped);
         if self.shared.draining() {
-            self.division = None;
             return;
         }
-        self.follow_lease().await;
+        self.note_standing();
+        self.note_refused();
         let now = self.shared.now();
         let (outlook, experience) = {
             let controller = self.shared.controller();
@@ -124,20 +144,30 @@ impl Talk {
             self.learned_told = Some(Instant::now());
             self.say(&self.subjects.experience, &experience);
         }
-        if let Some(Division { divider, .. }) = &mut self.division {
-            // A gate that starts is to know it before it has a share.
-            let (learned, table) = (divider.experience(now), divider.table(now));
-            if let Some(learned) = learned {
-                self.say(&self.subjects.learned, &learned);
-            }
-            for part in table.iter().flat_map(Table::parts) {
-                self.say(&self.subjects.table, &part);
-            }
-        }
+        self.divide();
         let uses = self.sessions.uses();
         if !uses.is_empty() {
             self.say(&self.subjects.uses, &Uses { uses });
         }
+    }
+
+    /// Tells what all have learned, and their shares, if the gate divides.
+    fn divide(&mut self) {
+        let now = self.shared.now();
+        let Some(Division { divider, .. }) = &mut self.division else { return };
+        // A gate that starts is to know it before it has a share.
+        let (learned, table) = (divider.experience(now), divider.table(now));
+        if let Some(learned) = learned {
+            self.say(&self.subjects.learned, &learned);
+        }
+        for part in table.iter().flat_map(Table::parts) {
+            self.say(&self.subjects.table, &part);
+        }
+    }
+
+    /// The shares of the table before decay until the first of a new holder.
+    fn has_just_begun_to_divide(&self) -> bool {
+        self.division.as_ref().is_some_and(|division| division.since.elapsed() < INTERVAL * 2)
     }
 
     /// Whether it is time to tell what the gate has learned.
@@ -147,6 +177,10 @@ impl Talk {
 
     /// Divides while the gate holds the lease, and not longer.
     async fn follow_lease(&mut self) {
+        if self.shared.draining() {
+            self.division = None;
+            return;
+        }
         let left = self.state.lease().left(Instant::now());
         let now = self.shared.now();
         match (left, &mut self.division) {
@@ -159,7 +193,7 @@ impl Talk {
                 let demands = reports(&self.subjects.demand).await;
                 let experiences = reports(&self.subjects.experience).await;
                 self.division = demands.ok().zip(experiences.ok()).map(|(demands, experiences)| {
-                    Division { epoch, divider, demands, experiences }
+                    Division { epoch, since: Instant::now(), divider, demands, experiences }
                 });
             }
             (None, _) => self.division = None,
@@ -183,8 +217,9 @@ impl Talk {
         let Some(Opened { content: table, .. }) = self.open::<Table>(&subject, message) else {
             return;
         };
-        match self.state.member().take(&table) {
-            Ok(()) => {}
+        let taken = self.state.member().take(&table);
+        match taken {
+            Ok(()) => self.name_taken = false,
             // A gate that has just started, or the part of the table of other gates.
             Err(Stale::NotListed) => {}
             Err(Stale::Old | Stale::Malformed(_)) => return self.state.refuse(Refused::Stale),
@@ -247,6 +282,54 @@ impl Talk {
         opened.sender.hash(&mut gate);
         let now = self.shared.now();
         self.sessions.count_elsewhere(gate.finish(), &opened.content.uses, now);
+    }
+
+    /// Logs it once when no table arrives although NATS answers, and when one does again.
+    fn note_standing(&mut self) {
+        let standing = self.state.member().standing();
+        if !standing.cut_off || self.lost {
+            if let Some((_, true)) = self.cut_off.take()
+                && !standing.cut_off
+            {
+                tracing::info!("fleet: this gate has its share of the service again");
+            }
+            return;
+        }
+        let (since, told) = self.cut_off.get_or_insert_with(|| (Instant::now(), false));
+        // Its own line tells that the name is taken.
+        if since.elapsed() >= CUT_OFF_TOLD && !*told && !self.name_taken {
+            *told = true;
+            let why = self.state.seen().fault();
+            let why =
+                why.unwrap_or_else(|| "no gate divides the service, or knows this one".into());
+            let percent = standing.share * 100.0;
+            tracing::warn!(
+                "fleet: no table of shares arrives: {why}; the gate goes on with the ticket keys \
+                 that it has, and with a safe share of {percent:.1} % of the service"
+            );
+        }
+    }
+
+    /// Logs that messages were refused, at once and then each minute in which there were more.
+    fn note_refused(&mut self) {
+        let (at, told) = self.refused;
+        // Messages that are late, or come twice, are no sign of a mistake.
+        let refused = self.state.refused.all().filter(|(reason, count)| {
+            *count > 0 && !matches!(reason, Refused::Replayed | Refused::Stale)
+        });
+        let refused: Vec<_> = refused.collect();
+        let count: u64 = refused.iter().map(|(_, count)| count).sum();
+        if count <= told || at.is_some_and(|at| at.elapsed() < PERIOD) {
+            return;
+        }
+        self.refused = (Some(Instant::now()), count);
+        let refused: Vec<_> =
+            refused.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+        tracing::warn!(
+            "fleet: messages were refused since the start: {}; a gate with another secret or of \
+             another version, or somebody else, sends them",
+            refused.join(", ")
+        );
     }
 
     /// Notes whether NATS answers, and logs it once when that changes.

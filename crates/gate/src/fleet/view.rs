@@ -29,7 +29,7 @@ pub struct View {
 /// Looks at a fleet. It takes up to some seconds, and changes nothing.
 ///
 /// # Errors
-/// NATS does not answer, or refuses the user.
+/// NATS does not answer, or refuses the user; the gates have another secret.
 pub async fn look(access: &FleetAccess) -> Result<View, Error> {
     let fleet = access.secret.fleet();
     let connection = Connection::connect(&access.access, fleet, "fleet status").await?;
@@ -44,8 +44,13 @@ pub async fn look(access: &FleetAccess) -> Result<View, Error> {
     let subjects = Subjects::of(fleet);
     let mut tables = connection.subscribe(&subjects.table, 64).await?;
     let bucket = Bucket::new(connection.clone(), subjects.bucket.clone(), 1);
-    let lease = bucket.get(KEY).await?;
-    let tenure = lease.and_then(|entry| access.secret.open::<Tenure>(KEY, &entry.value).ok());
+    let (mut tenure, mut refused) = (None, None);
+    if let Some(entry) = bucket.get(KEY).await? {
+        match access.secret.open::<Tenure>(KEY, &entry.value) {
+            Ok(opened) => tenure = Some(opened),
+            Err(why) => refused = Some(why),
+        }
+    }
     let tenure = tenure.map(|opened| opened.content).filter(|tenure| !tenure.holder.is_empty());
     let mut opener = Opener::new(access.secret.clone());
     let mut newest: Option<Table> = None;
@@ -53,8 +58,13 @@ pub async fn look(access: &FleetAccess) -> Result<View, Error> {
     // A table is whole once the next one begins.
     while let Ok(message) = tokio::time::timeout_at(until, tables.next()).await {
         let opened = opener.open::<Table>(&subjects.table, &message.payload, unix_now());
-        let Ok(opened) = opened else { continue };
-        let table = opened.content;
+        let table = match opened {
+            Ok(opened) => opened.content,
+            Err(why) => {
+                refused = Some(why);
+                continue;
+            }
+        };
         let begins_next = newest
             .as_ref()
             .is_some_and(|newest| (newest.epoch, newest.sequence) < (table.epoch, table.sequence));
@@ -62,6 +72,9 @@ pub async fn look(access: &FleetAccess) -> Result<View, Error> {
             break;
         }
         join(&mut newest, &table);
+    }
+    if let Some(why) = refused.filter(|_| newest.is_none()) {
+        return Err(Error::Refused(why));
     }
     let gates = newest.iter().flat_map(|table| &table.shares).map(FleetGate::of).collect();
     Ok(View {

@@ -146,6 +146,10 @@ impl Service {
         wire::send(stream, part::LEARNED, &serde_json::to_vec(&learned)?)?;
         wire::send(stream, part::SESSIONS, self.sessions.known().as_flattened())?;
         wire::send(stream, part::USED_PLACES, &self.used_places())?;
+        if let Some(fleet) = &self.shared.fleet {
+            let share = fleet.member().standing().share;
+            wire::send(stream, part::SHARE, &serde_json::to_vec(&share)?)?;
+        }
         wire::send(stream, part::END, b"")
     }
 

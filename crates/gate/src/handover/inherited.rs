@@ -25,6 +25,8 @@ pub struct Inherited {
     pub(crate) sessions: Vec<SessionId>,
     /// Places in the waiting room that were used.
     pub(crate) used_places: Vec<u8>,
+    /// Share of the service that the gate had in its fleet.
+    pub(crate) share: Option<f64>,
     predecessor: Option<Predecessor>,
 }
 
@@ -112,6 +114,7 @@ impl Inherited {
                 part::LEARNED => inherited.learned = serde_json::from_slice(&bytes).ok(),
                 part::SESSIONS => inherited.sessions = bytes.as_chunks().0.to_vec(),
                 part::USED_PLACES => inherited.used_places = bytes.to_vec(),
+                part::SHARE => inherited.share = serde_json::from_slice(&bytes).ok(),
                 part::END => break,
                 _ => {}
             }

@@ -44,6 +44,8 @@ mod part {
     /// Places in the waiting room that were used; see
     /// [`WaitingRoom::used`](tidegate_control::waiting_room::WaitingRoom::used).
     pub const USED_PLACES: u8 = 8;
+    /// Share of the service that a gate of a fleet has, 0 to 1, as JSON.
+    pub const SHARE: u8 = 9;
 }
 
 /// What a listening socket is for.

@@ -1,11 +1,15 @@
 //! The body of a customer's request, by the version of HTTP that they use.
 
+use crate::linger::{self, LINGER};
 use bytes::Bytes;
 use h2::RecvStream;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
+use std::cell::Cell;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
+use tokio::time::timeout;
 
 /// The body of a customer's request.
 pub enum CustomerBody {
@@ -29,28 +33,37 @@ pub enum CutBody {
 
 /// The data of a stream. The library checks their length.
 pub struct StreamBody {
-    stream: RecvStream,
+    /// `None` once it is dropped.
+    stream: Option<RecvStream>,
+    /// Where the stream goes when nobody reads it any more.
+    unread: Rc<Cell<Option<RecvStream>>>,
     /// Bytes that are still to come, where the request names a length.
     left: Option<u64>,
     data_over: bool,
 }
 
 impl StreamBody {
-    /// The data of a stream, whose request names this length.
-    pub fn new(stream: RecvStream, length: Option<u64>) -> Self {
-        Self { stream, left: length, data_over: false }
+    /// The data of a stream, whose request names this length. The stream goes to `unread` when
+    /// this is dropped.
+    pub fn new(
+        stream: RecvStream,
+        length: Option<u64>,
+        unread: Rc<Cell<Option<RecvStream>>>,
+    ) -> Self {
+        Self { stream: Some(stream), unread, left: length, data_over: false }
     }
 
     fn is_over(&self) -> bool {
-        self.left == Some(0) || self.stream.is_end_stream()
+        self.left == Some(0) || self.stream.as_ref().is_none_or(RecvStream::is_end_stream)
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, h2::Error>>> {
+        let Some(stream) = &mut self.stream else { return Poll::Ready(None) };
         if !self.data_over {
-            match ready!(self.stream.poll_data(cx)) {
+            match ready!(stream.poll_data(cx)) {
                 Some(Ok(bytes)) => {
                     // Fails only where nothing more can come.
-                    let _ = self.stream.flow_control().release_capacity(bytes.len());
+                    let _ = stream.flow_control().release_capacity(bytes.len());
                     self.left = self.left.map(|left| left.saturating_sub(bytes.len() as u64));
                     return Poll::Ready(Some(Ok(Frame::data(bytes))));
                 }
@@ -59,9 +72,32 @@ impl StreamBody {
                 None => self.data_over = true,
             }
         }
-        let trailers = ready!(self.stream.poll_trailers(cx));
+        let trailers = ready!(stream.poll_trailers(cx));
         Poll::Ready(trailers.transpose().map(|trailers| trailers.map(Frame::trailers)))
     }
+}
+
+impl Drop for StreamBody {
+    fn drop(&mut self) {
+        self.unread.set(self.stream.take());
+    }
+}
+
+/// Discards what a customer still sends in a stream that was answered, for a while. The library
+/// resets a stream that nobody reads, and where the reset arrives with the answer, curl 7.88 loses
+/// the answer, though it must not (RFC 9113, section 8.1).
+pub async fn discard(mut stream: RecvStream) {
+    let all = async {
+        let mut left = linger::BYTES;
+        while left > 0
+            && let Some(Ok(bytes)) = stream.data().await
+        {
+            let _ = stream.flow_control().release_capacity(bytes.len());
+            left = left.saturating_sub(bytes.len());
+        }
+    };
+    // The stream ends in either case.
+    let _ = timeout(LINGER, all).await;
 }
 
 impl Body for CustomerBody {

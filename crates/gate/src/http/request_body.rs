@@ -58,8 +58,12 @@ impl Body for RequestBody {
                     trailers::clean(trailers);
                     exchange.upload_end();
                 }
-                None if incoming.is_end_stream() => exchange.upload_end(),
-                None => exchange.upload_progress(frame.data_ref().map_or(0, Bytes::len)),
+                None => {
+                    exchange.upload_progress(frame.data_ref().map_or(0, Bytes::len));
+                    if incoming.is_end_stream() {
+                        exchange.upload_end();
+                    }
+                }
             },
             Poll::Ready(Some(Err(_))) => exchange.upload_failed.set(true),
             Poll::Ready(None) => exchange.upload_end(),

@@ -106,9 +106,10 @@ fn offered(group: KeyExchange) -> Option<&'static dyn SupportedKxGroup> {
     known.copied().find(|known| u16::from(known.name()) == group.code())
 }
 
-/// The protocols above TLS (ALPN), the preferred one first.
+/// The protocols above TLS (ALPN), the preferred one first. `http/1.0` is what `curl --http1.0`
+/// offers, alone.
 fn protocols(http2: bool) -> &'static [&'static [u8]] {
-    if http2 { &[b"h2", b"http/1.1"] } else { &[b"http/1.1"] }
+    if http2 { &[b"h2", b"http/1.1", b"http/1.0"] } else { &[b"http/1.1", b"http/1.0"] }
 }
 
 fn server_config(

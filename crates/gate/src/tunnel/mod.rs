@@ -23,6 +23,7 @@ use bytes::Bytes;
 use direction::{Broken, Direction};
 use frames::GOING_AWAY;
 use std::future::poll_fn;
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, IoSlice};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
@@ -32,6 +33,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::sleep_until;
 
 pub use frames::Frames;
+
+/// The part of `listen.drain_deadline` in which customers are told that the gate leaves. The rest
+/// is for their answers, and for the ends of long frames.
+const LEAVE_WITHIN: f64 = 0.75;
 
 /// A tunnel that the upstream has agreed to.
 pub struct Tunnel {
@@ -75,6 +80,7 @@ impl Tunnel {
                 pause: limits.download_pause,
                 half_closed: limits.body_progress_deadline,
                 progress: clock::now(),
+                leaves: None,
                 upstream_since: None,
                 customer_since: None,
                 unacknowledged: 0,
@@ -93,7 +99,8 @@ impl Tunnel {
             }
             subscription.get_or_insert_with(|| context.shutdown.subscribe(cx.waker()));
             match context.shutdown.stage() {
-                Stage::Open | Stage::Leaving => {}
+                Stage::Open => {}
+                Stage::Leaving => pump.leave_within(context.config.listen.drain_deadline),
                 Stage::Draining => pump.leave(),
                 Stage::Closed => return Poll::Ready(TunnelEnd::Drain),
             }
@@ -195,8 +202,18 @@ impl Pump<'_> {
         })
     }
 
+    /// Another process has taken the gate's place: the customer is told at a time before the
+    /// deadline that is drawn by lot. Told at once, all would come back at once.
+    fn leave_within(&mut self, deadline: Duration) {
+        if self.clock.leaves.is_none() && self.leave == Leave::No {
+            let lot = RandomState::new().hash_one(0) as f64 / u64::MAX as f64;
+            self.clock.leaves = Some(clock::now() + deadline.mul_f64(LEAVE_WITHIN * lot));
+        }
+    }
+
     /// The gate drains: the customer is told at the end of a frame.
     fn leave(&mut self) {
+        self.clock.leaves = None;
         if self.leave != Leave::No {
             return;
         }
@@ -210,9 +227,13 @@ impl Pump<'_> {
     }
 
     /// The deadline has passed. Returns the end of the tunnel, unless the customer has
-    /// acknowledged bytes meanwhile.
+    /// acknowledged bytes meanwhile, or it was the time to tell them that the gate leaves.
     fn expire(&mut self) -> Option<TunnelEnd> {
         let now = clock::now();
+        if self.clock.leaves.is_some_and(|leaves| leaves <= now) {
+            self.leave();
+            return None;
+        }
         if let Some(since) = self.clock.customer_since
             && since + self.clock.pause <= now
         {
@@ -239,6 +260,8 @@ struct Clock {
     half_closed: Duration,
     /// When the last bytes moved.
     progress: Instant,
+    /// When the customer is told that the gate leaves, if another process has taken its place.
+    leaves: Option<Instant>,
     /// Since when what waits for the upstream, or the customer, makes no progress.
     upstream_since: Option<Instant>,
     customer_since: Option<Instant>,
@@ -253,7 +276,7 @@ impl Clock {
         let blocked = [self.upstream_since, self.customer_since].into_iter().flatten();
         let blocked = blocked.map(|since| since + self.pause).min();
         let silent = self.progress + silence;
-        blocked.map_or(silent, |blocked| blocked.min(silent))
+        blocked.into_iter().chain(self.leaves).fold(silent, Instant::min)
     }
 
     /// Notes how many bytes moved.

@@ -114,11 +114,14 @@ impl Watch {
                 None if seen != before => None,
                 None => connector.reach().await.err().map(|error| error.to_string()),
             };
-            if let Some(why) = &problem {
-                troubles.note_unreachable(self.health.subject(), why.clone());
-            }
             let well = problem.is_none();
-            let before = member.checked(problem);
+            let before = member.checked(problem.clone());
+            // Of one server among others that work, the log tells when it is taken out.
+            if let Some(why) = problem
+                && self.health.problem().is_some()
+            {
+                troubles.note_unreachable(self.health.subject(), why);
+            }
             if before.is_some() && well && self.health.members().len() == 1 {
                 tracing::info!("{} can be reached again", self.health.subject());
             }

@@ -23,6 +23,27 @@ fn lines(gate: tidegate_gate::Gate, file: &Path) -> Vec<Value> {
 }
 
 #[test]
+fn the_whole_body_of_a_request_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("access.log");
+    let gate = gate(answering(|_| ok("hello")), &table(&file, ""));
+    let mut connection = connect(&gate, &any_client());
+    let lengths = [1, 1000, 40_000, 100_000];
+    for length in lengths {
+        let head = format!("POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: {length}\r\n\r\n");
+        send(&mut connection, &[head.as_bytes(), &vec![b'x'; length]].concat());
+        assert_eq!(receive(&mut connection, "POST").unwrap().code, 200);
+    }
+    let head = "POST / HTTP/1.1\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\n";
+    send(&mut connection, format!("{head}5\r\nhello\r\n0\r\n\r\n").as_bytes());
+    assert_eq!(receive(&mut connection, "POST").unwrap().code, 200);
+    drop(connection);
+    let received: Vec<_> =
+        lines(gate, &file).iter().map(|line| line["bytes_received"].as_u64().unwrap()).collect();
+    assert_eq!(received, [1, 1000, 40_000, 100_000, 5]);
+}
+
+#[test]
 fn an_exchange_is_told_with_its_phases_session_and_identifiers() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("access.log");

@@ -412,3 +412,14 @@ fn listeners_beside_others_are_checked_against_them() {
         assert!(found.contains(expected) && found.lines().count() == 1, "{keys}: {found}");
     }
 }
+
+#[test]
+fn keys_of_an_access_log_that_is_off_are_told() {
+    for key in ["format = \"combined\"", "queries = true"] {
+        let expected = format!(
+            "gate.toml:4: access_log.{key}: has no effect without access_log.file; \
+             add file = \"access.log\" under [access_log], or leave it out"
+        );
+        assert_only_mistake(&format!("[access_log]\n{key}\n"), &expected);
+    }
+}

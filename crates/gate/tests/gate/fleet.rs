@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_fleet::{
-    Access, Bucket, Connection, FleetAccess, Sealer, Secret, read_server, unix_now,
+    Access, Bucket, Connection, FleetAccess, Sealer, Secret, Tenure, read_server, unix_now,
 };
 use tidegate_gate::Gate;
 use tidegate_gate::fleet::{Subjects, look};
@@ -212,7 +212,7 @@ async fn forged_recorded_and_broken_messages_are_refused_counted_and_change_noth
     });
     drop(newer);
     assert!(divided(&[&gate]) && status(&gate).epoch == epoch, "{before:?}");
-    // A lease that nobody sealed is nobody's.
+    // A lease that nobody sealed is written over by the gate that holds it.
     let bucket = Bucket::new(attacker, subjects.bucket, 1);
     let lease = async |value: &[u8]| {
         let revision = bucket.get("lease").await.unwrap().unwrap().revision;
@@ -226,7 +226,49 @@ async fn forged_recorded_and_broken_messages_are_refused_counted_and_change_noth
         }
     }
     assert!(written.is_some(), "the attacker may write the key");
-    eventually("the gate takes it back", || refused(&gate, "broken") > 1 && divided(&[&gate]));
+    eventually("the gate writes over it", || refused(&gate, "broken") > 1);
+    assert!(divided(&[&gate]) && status(&gate).epoch == epoch, "as if nothing had been written");
+}
+
+#[test]
+fn a_gate_with_another_secret_has_a_safe_share_and_changes_nothing_for_the_others() {
+    let Some(nats) = Nats::start() else { return };
+    let fleet = Fleet::new(&[&nats]);
+    let gates = ["a", "b"].map(|name| fleet.gate(name));
+    eventually("the service is divided among two", || divided(&gates.each_ref()));
+    let epoch = status(&gates[0]).epoch;
+    fleet.file("secret", &"w".repeat(44));
+    let wrong = fleet.gate("wrong");
+    eventually("it refuses what the others write", || refused(&wrong, "forged") >= 5);
+    let why = status(&wrong).problem.unwrap();
+    assert!(why.contains("seals under another secret"), "{why}");
+    assert!(status(&wrong).cut_off && !status(&wrong).lease_held);
+    for _ in 0..40 {
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(divided(&gates.each_ref()), "{:?}", status(&gates[0]));
+    }
+    assert_eq!(status(&gates[0]).epoch, epoch, "the lease has not moved");
+    drop(gates);
+    eventually("it divides once the others have gone", || divided(&[&wrong]));
+}
+
+#[test]
+fn a_gate_that_ends_gives_the_lease_back() {
+    let Some(nats) = Nats::start() else { return };
+    let fleet = Fleet::new(&[&nats]);
+    let gate = fleet.gate("a");
+    eventually("it has the whole", || divided(&[&gate]));
+    drop(gate);
+    let holder = tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let connection = Connection::connect(&fleet.access(), "tidegate", "test").await.unwrap();
+        while !connection.connected() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let bucket = Bucket::new(connection, Subjects::of("tidegate").bucket, 1);
+        let entry = bucket.get("lease").await.unwrap().unwrap();
+        fleet.secret().open::<Tenure>("lease", &entry.value).unwrap().content.holder
+    });
+    assert_eq!(holder, "");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

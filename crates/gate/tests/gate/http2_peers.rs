@@ -2,6 +2,7 @@
 //! `scripts/bootstrap test` installs them; a test is skipped where its program is missing.
 
 use crate::common::*;
+use crate::manners::read_head;
 use std::path::Path;
 use std::process::Command;
 use tidegate_gate::Gate;
@@ -82,6 +83,35 @@ fn curl_uses_http2_and_uploads_when_it_is_asked_to() {
     assert_eq!(run("curl", &gate, &post).unwrap(), "hello 2 200");
     let old = ["-sk", "--http1.1", "-w", " %{http_version} %{http_code}"];
     assert_eq!(run("curl", &gate, &old).unwrap(), "hello 1.1 200");
+}
+
+#[test]
+fn an_early_answer_reaches_curl_whatever_it_still_sends() {
+    let early = upstream(|mut reader| {
+        use std::io::Write;
+        read_head(&mut reader);
+        let answer = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\
+                      Connection: close\r\n\r\nbig";
+        reader.get_mut().write_all(answer.as_bytes()).unwrap();
+    });
+    let gate = gate(early, "");
+    for bytes in [100_000, 30_000_000] {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), vec![b'x'; bytes]).unwrap();
+        let upload = format!("@{}", file.path().display());
+        let post = ["-sk", "--http2", "-w", " %{http_code}", "-H", "Expect:", "--data-binary"];
+        let Some(got) = run("curl", &gate, &[&post[..], &[&upload]].concat()) else { return };
+        assert_eq!(got, "big 413", "{bytes} bytes");
+    }
+    counted(&gate, "nothing stays open", |totals| totals.open == 0);
+}
+
+#[test]
+fn curl_is_served_where_it_offers_http_1_0_alone() {
+    let gate = gate(answering(|_| ok("hello")), "");
+    let old = ["-sk", "--http1.0", "-w", " %{http_code}"];
+    let Some(got) = run("curl", &gate, &old) else { return };
+    assert_eq!(got, "hello 200");
 }
 
 #[test]

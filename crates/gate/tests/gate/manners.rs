@@ -7,7 +7,7 @@ use std::io::{BufRead, Read, Write};
 const HOST: &str = "Host: localhost\r\n";
 
 /// Reads a head as the upstream received it.
-fn read_head(reader: &mut impl BufRead) -> String {
+pub fn read_head(reader: &mut impl BufRead) -> String {
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).unwrap_or(0) > 0 {}
     head

@@ -2,10 +2,12 @@
 
 use crate::common::plain::{clear_gate, connect_plain};
 use crate::common::*;
+use crate::handover::replace;
 use std::io::{BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, mpsc};
+use tidegate_gate::Gate;
 use tidegate_gate::telemetry::labels::{End, Malformed, Tier, TunnelEnd};
 
 /// Key and answer of RFC 6455, section 1.3.
@@ -273,6 +275,26 @@ fn a_gate_that_drains_closes_websockets_at_the_end_of_a_frame() {
     assert_eq!(closed.recv().unwrap(), answer);
     assert_eq!(rest(&mut connection), b"");
     counted(&gate, "it ended", |totals| totals.tunnels_ended[TunnelEnd::Drain] == 1);
+}
+
+#[test]
+fn a_gate_whose_place_another_took_closes_websockets_one_by_one_before_its_deadline() {
+    let service = echoing();
+    let config = || config_of(&format!("url = \"http://{service}\""), "");
+    let before = Gate::start(config()).unwrap();
+    let mut open_ones: Vec<_> = (0..4).map(|_| connect(&before, &any_client())).collect();
+    for connection in &mut open_ones {
+        open(connection);
+        exchange(connection, b"\x81\x01x");
+    }
+    let _after = replace(&before, config());
+    for connection in &mut open_ones {
+        let mut end = [0; 4];
+        connection.read_exact(&mut end).unwrap();
+        assert_eq!(&end, b"\x88\x02\x03\xe9", "a Close frame (1001)");
+    }
+    drop(open_ones);
+    before.join().unwrap();
 }
 
 #[test]

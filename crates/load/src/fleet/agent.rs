@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::clock::{Echo, Now};
-use super::coordinator::Order;
+use super::coordinator::{Order, name_of};
 use super::link::{Link, TooLarge};
 use super::packet::{Content, NotAPacket, Packet};
 
@@ -87,7 +87,7 @@ impl Agent {
         match packet.content {
             Content::Call => {
                 let busy = self.running.as_ref().filter(|_| !own);
-                let busy = busy.map(|it| format!("it runs a test of {}", it.coordinator));
+                let busy = busy.map(|it| format!("it runs a test of {}", name_of(&it.coordinator)));
                 let echo = Echo { sent_ns: packet.sent_ns, received_ns: now.wall_ns };
                 self.answer(from, packet.test, Some(echo), Content::Here { busy }, now);
                 None

@@ -37,6 +37,12 @@ pub enum Event {
     Lost(String),
 }
 
+/// The name of an agent by its address: the operator's name for it, `:`, and digits by which two
+/// agents of one name are told apart.
+pub fn name_of(address: &str) -> &str {
+    address.rsplit_once(':').map_or(address, |(name, _)| name)
+}
+
 /// A chosen agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chosen {
@@ -53,8 +59,9 @@ pub struct Coordinator {
     test: u64,
     /// An agent that was not heard for so long is lost.
     silence: Duration,
+    /// By their addresses.
     peers: BTreeMap<String, Peer>,
-    /// Names of those that were chosen, in the order of their shards; empty before.
+    /// Addresses of those that were chosen, in the order of their shards; empty before.
     chosen: Vec<String>,
     called: Option<Duration>,
     /// Until when all must have confirmed the start.
@@ -95,7 +102,7 @@ impl Coordinator {
         }
     }
 
-    /// Takes a packet from the agent of this name.
+    /// Takes a packet from the agent of this address.
     pub fn receive(&mut self, from: &str, bytes: &[u8], now: Now) {
         let packet = match Packet::parse(bytes) {
             Ok(packet) => packet,
@@ -110,7 +117,7 @@ impl Coordinator {
         if packet.test != self.test {
             return;
         }
-        let index = self.chosen.iter().position(|name| name == from);
+        let index = self.chosen.iter().position(|address| address == from);
         let Some(peer) = self.found(from, now) else { return };
         peer.link.hear(&packet, now);
         match (packet.content, index) {
@@ -131,26 +138,32 @@ impl Coordinator {
         }
     }
 
-    /// The agent of a name; new ones only while none was chosen, and as many as a test can have.
-    fn found(&mut self, name: &str, now: Now) -> Option<&mut Peer> {
-        if !self.peers.contains_key(name) {
+    /// The agent of an address; new ones only while none was chosen, and as many as a test can have.
+    fn found(&mut self, address: &str, now: Now) -> Option<&mut Peer> {
+        if !self.peers.contains_key(address) {
             if !self.chosen.is_empty() || self.peers.len() >= Shard::MOST as usize {
                 return None;
             }
             let link = Link::new(LARGEST_FILE as usize, now);
             let (version, busy, part) = (String::new(), None, Part::None);
-            self.peers.insert(name.to_owned(), Peer { version, busy, link, part });
+            self.peers.insert(address.to_owned(), Peer { version, busy, link, part });
         }
-        self.peers.get_mut(name)
+        self.peers.get_mut(address)
     }
 
     /// Chooses this number of the agents that answered, or all, in the order of their names.
     ///
     /// # Errors
-    /// There are too few, or not all can be used: which and why, with the remedy.
+    /// There are too few, or not all can be used, or two have one name: which and why, with the
+    /// remedy.
     pub fn choose(&mut self, wanted: Option<usize>, now: Now) -> Result<Vec<Chosen>, String> {
+        let names = self.peers.keys().map(|address| name_of(address));
+        if let Some((twin, _)) = names.clone().zip(names.skip(1)).find(|(one, next)| one == next) {
+            return Err(format!("two agents are named {twin}; give each a --name of its own"));
+        }
         let (mut usable, mut others) = (Vec::new(), Vec::new());
-        for (name, peer) in &self.peers {
+        for (address, peer) in &self.peers {
+            let name = name_of(address).to_owned();
             match (&peer.busy, peer.link.clock().offset()) {
                 _ if peer.version != self.version => others.push(format!(
                     "{name} runs tidegate {} and this is {}: install the same version",
@@ -158,7 +171,7 @@ impl Coordinator {
                 )),
                 (Some(busy), _) => others.push(format!("{name} is busy: {busy}")),
                 (None, None) => others.push(format!("{name} has not told its clock")),
-                (None, Some(clock)) => usable.push(Chosen { name: name.clone(), clock }),
+                (None, Some(clock)) => usable.push((address.clone(), Chosen { name, clock })),
             }
         }
         if self.peers.is_empty() {
@@ -179,13 +192,14 @@ impl Coordinator {
             Some(wanted) => wanted,
         };
         usable.truncate(wanted);
-        for Chosen { name, .. } in &usable {
-            let peer = self.peers.get_mut(name).expect("it was just found");
+        for (address, _) in &usable {
+            let peer = self.peers.get_mut(address).expect("it was just found");
             peer.part = Part::Taken;
             peer.link.restart(now);
         }
-        self.chosen = usable.iter().map(|chosen| chosen.name.clone()).collect();
-        Ok(usable)
+        let chosen;
+        (self.chosen, chosen) = usable.into_iter().unzip();
+        Ok(chosen)
     }
 
     /// The clock of a chosen agent, by all round trips so far.
@@ -232,7 +246,7 @@ impl Coordinator {
         self.events.pop_front()
     }
 
-    /// The packets to send now, each to an agent or, without a name, to all. Also notices which
+    /// The packets to send now, each to the address of an agent or, without one, to all. Also notices which
     /// agents are silent; to be called at least every 50 ms.
     pub fn due(&mut self, now: Now) -> Vec<(Option<String>, Vec<u8>)> {
         let silence = self.silence;
@@ -259,7 +273,7 @@ impl Coordinator {
             }
             return packets;
         }
-        for (name, peer) in &mut self.peers {
+        for (address, peer) in &mut self.peers {
             let due = match &peer.part {
                 Part::None => continue,
                 Part::Taken => peer.link.due(new, now),
@@ -268,7 +282,7 @@ impl Coordinator {
             if peer.part != Part::Taken {
                 peer.part = Part::None;
             }
-            packets.extend(due.iter().map(|packet| (Some(name.clone()), packet.to_bytes())));
+            packets.extend(due.iter().map(|packet| (Some(address.clone()), packet.to_bytes())));
         }
         packets
     }

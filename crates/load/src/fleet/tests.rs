@@ -177,6 +177,19 @@ fn an_agent_of_another_version_is_named_and_the_others_can_be_chosen() {
 }
 
 #[test]
+fn two_agents_of_one_name_are_told_apart_and_no_test_starts() {
+    let mut world = World::new(&[("a:1", 0), ("twin:2", 0), ("twin:3", 0)]);
+    world.pass(1000);
+    for wanted in [None, Some(1)] {
+        let why = world.choose(wanted).unwrap_err();
+        assert_eq!(why, "two agents are named twin; give each a --name of its own");
+    }
+    let mut world = World::new(&[("a:1", 0), ("b:c:2", 0)]);
+    world.pass(1000);
+    assert_eq!(world.choose(None).unwrap(), ["a", "b:c"]);
+}
+
+#[test]
 fn without_an_agent_the_remedy_is_told() {
     let mut world = World::new(&[]);
     world.pass(1000);

@@ -8,6 +8,7 @@ use anyhow::Context;
 use tidegate_lab::{Launch, Process};
 use tidegate_load::Allow;
 use tidegate_load::fleet::agent::{Agent, LARGEST_ORDER, Task};
+use tidegate_load::fleet::coordinator::name_of;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::MissedTickBehavior;
@@ -149,6 +150,7 @@ impl Host {
         match task {
             None => {}
             Some(Task::Start { coordinator, args, job }) => {
+                let coordinator = name_of(&coordinator);
                 self.tests += 1;
                 match self.start(&args, &job) {
                     Ok((driver, shard)) => {

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use tidegate_fleet::{
-    Connection, Error, FleetAccess, Opener, Refused, RefusedCounts, Sealer, Subscription, is_name,
-    unix_now,
+    Connection, Error, FleetAccess, MOST_NAME, Opener, Refused, RefusedCounts, Sealer,
+    Subscription, is_name, unix_now,
 };
 use tidegate_load::fleet::clock::Now;
 
@@ -16,6 +16,9 @@ use crate::nats::NatsArgs;
 
 /// Packets that wait to be read.
 const WAITING: usize = 2048;
+/// Digits of an address beside its name.
+const DIGITS: usize = 8;
+const NO_RANDOM: &str = "the system's random generator failed";
 
 /// Flags for the servers of NATS.
 #[derive(clap::Args)]
@@ -34,7 +37,7 @@ fn silence(text: &str) -> Result<Duration, String> {
     time.ok_or_else(|| "must be 1s to 60s, such as 3s".to_owned())
 }
 
-/// A connection to the fleet.
+/// A connection to the fleet, under an [address](tidegate_load::fleet::coordinator::name_of).
 pub struct Post {
     pub connection: Connection,
     /// The servers, as they can be shown.
@@ -66,26 +69,31 @@ impl AccessArgs {
         side: Side,
     ) -> anyhow::Result<Post> {
         let FleetAccess { access, secret } = self.nats.read(flag, servers)?;
-        if !is_name(name) {
+        if !is_name(name) || name.len() > MOST_NAME - DIGITS - 1 {
             return Err(bad_input(format!(
-                "--name {name}: must have 1 to 64 letters, digits or .-_:, such as lon-1"
+                "--name {name}: must have 1 to 55 letters, digits or .-_:, such as lon-1"
             )));
         }
+        let mut digits = [0; DIGITS / 2];
+        aws_lc_rs::rand::fill(&mut digits).map_err(|_| anyhow::anyhow!(NO_RANDOM))?;
+        // Two agents of one name would answer as one, and each would generate the load of both.
+        let address = format!("{name}:{:08x}", u32::from_ne_bytes(digits));
         let of_user = |error| match error {
             Error::Operator(why) => bad_input(format!("{flag}: {why}")),
             Error::Lost(why) => anyhow::anyhow!("{flag}: {why}"),
+            Error::Refused(_) => anyhow::anyhow!("{flag}: {error}"),
         };
         let fleet = secret.fleet().to_owned();
         let connection = Connection::connect(&access, &fleet, name).await.map_err(of_user)?;
         let subscribe =
             async |subject: String| connection.subscribe(&subject, WAITING).await.map_err(of_user);
-        let own = subscribe(subject(&fleet, side, name)).await?;
+        let own = subscribe(subject(&fleet, side, &address)).await?;
         let calls = match side {
             Side::Agent => Some(subscribe(calls(&fleet)).await?),
             Side::Coordinator => None,
         };
-        let sealer = Sealer::new(&secret, name, unix_now())
-            .map_err(|_| anyhow::anyhow!("the system's random generator failed"))?;
+        let sealer =
+            Sealer::new(&secret, &address, unix_now()).map_err(|_| anyhow::anyhow!(NO_RANDOM))?;
         let (opener, refused) = (Opener::new(secret), RefusedCounts::default());
         let servers = access.shown();
         let post = Post { connection, servers, fleet, sealer, opener, own, calls, refused };
@@ -111,7 +119,7 @@ fn calls(fleet: &str) -> String {
 }
 
 impl Post {
-    /// Sends a packet to the process of this name on that side; to all agents without a name.
+    /// Sends a packet to the process of this address on that side; to all agents without one.
     pub fn send(&self, side: Side, to: Option<&str>, packet: &[u8]) {
         let subject = to.map_or_else(|| calls(&self.fleet), |to| subject(&self.fleet, side, to));
         let content = BASE64_STANDARD.encode(packet);
@@ -121,7 +129,7 @@ impl Post {
         }
     }
 
-    /// The next packet that was not refused, with the name of its sender. Can be dropped and called
+    /// The next packet that was not refused, with the address of its sender. Can be dropped and called
     /// again.
     pub async fn receive(&mut self) -> (String, Vec<u8>) {
         loop {
@@ -176,7 +184,7 @@ impl Clock {
 pub fn own_name() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let fits = |c: &char| c.is_ascii_alphanumeric() || ".-_".contains(*c);
-    let host: String = host.trim().chars().filter(fits).take(48).collect();
+    let host: String = host.trim().chars().filter(fits).take(40).collect();
     let host = if host.is_empty() { "host".to_owned() } else { host };
     format!("{host}-{}", std::process::id())
 }

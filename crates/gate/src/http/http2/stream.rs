@@ -4,7 +4,7 @@
 use super::wire::Shared;
 use crate::connection::delivery::Delivery;
 use crate::connection::exchange::{Exchange, Expiry};
-use crate::http::customer_body::{CustomerBody, StreamBody};
+use crate::http::customer_body::{CustomerBody, StreamBody, discard};
 use crate::http::headers;
 use crate::http::proxy::{self, Proxy};
 use crate::http::response_body::ResponseBody;
@@ -17,6 +17,7 @@ use h2::{Reason, RecvStream, SendStream};
 use http::header::{CONNECTION, CONTENT_LENGTH, DATE, HeaderValue};
 use http::{Method, Request, Response};
 use http_body::Body;
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
@@ -41,7 +42,9 @@ pub async fn serve(
     let exchange = &open.exchange;
     let to_head = request.method() == Method::HEAD;
     let length = headers::content_length(request.headers());
-    let request = request.map(|stream| CustomerBody::Http2(StreamBody::new(stream, length)));
+    let unread = Rc::new(Cell::new(None));
+    let body = |stream| CustomerBody::Http2(StreamBody::new(stream, length, unread.clone()));
+    let request = request.map(body);
     let mut sleep = pin!(sleep_until(clock::now().into()));
     let answer = {
         let answer = pin!(proxy::answer(&proxy, exchange, request));
@@ -70,6 +73,11 @@ pub async fn serve(
     });
     if let Err(end) = sent {
         exchange.counters.streams_reset[end].add(1);
+        return;
+    }
+    drop(open);
+    if let Some(unread) = unread.take().filter(|unread| !unread.is_end_stream()) {
+        discard(unread).await;
     }
 }
 

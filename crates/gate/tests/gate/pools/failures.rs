@@ -164,7 +164,9 @@ fn a_server_that_fails_its_checks_gets_no_requests_until_they_are_good() {
     }
     let told = member(&gate, checked).problem.unwrap();
     assert_eq!(told, "GET /healthz?deep: its answer is 503");
-    assert!(gate.snapshot().upstream_problem.is_none(), "the other can be reached");
+    let snapshot = gate.snapshot();
+    assert!(snapshot.upstream_problem.is_none(), "the other can be reached");
+    assert_eq!(snapshot.upstream_failures, [], "and the upstream as a whole does not fail");
     sick.store(false, Relaxed);
     until("it gets requests again", || answer(&gate, "/") == "checked");
 }
