@@ -62,6 +62,11 @@ impl Nats {
         Some(Self { program, more, folder, port: 0, child: None })
     }
 
+    /// The program.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// Where clients connect.
     pub fn url(&self) -> String {
         format!("nats://127.0.0.1:{}", self.port)

@@ -1,6 +1,7 @@
 //! One test of a fleet: `load --fleet` and `load-agent` as processes, with a real NATS server.
 
 use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -11,6 +12,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 use tidegate_fleet::{Access, Connection, Opener, Sealer, Secret, read_server, unix_now};
+use tidegate_lab::Network;
 use tidegate_lab::services::Nats;
 use tidegate_load::fleet::agent::Agent;
 use tidegate_load::fleet::clock::Now;
@@ -42,6 +44,8 @@ completed_ratio = { min = 1 }
 /// A NATS server, a target, and a folder with the files of a test.
 struct Fleet {
     nats: Nats,
+    /// Where sides meet, if not there.
+    elsewhere: Option<String>,
     server: Upstream,
     folder: tempfile::TempDir,
     silence: &'static str,
@@ -52,7 +56,7 @@ impl Fleet {
     fn start(scenario: &str) -> Option<Self> {
         let nats = Nats::start()?;
         let (server, folder) = (Upstream::start(), tempfile::tempdir().unwrap());
-        let fleet = Self { nats, server, folder, silence: SILENCE };
+        let fleet = Self { nats, elsewhere: None, server, folder, silence: SILENCE };
         let users = (0..40).map(|row| format!("user-{row}\n")).collect::<String>();
         for (name, text) in [
             ("scenario.toml", scenario),
@@ -74,19 +78,20 @@ impl Fleet {
         self.server.url.strip_prefix("http://").unwrap()
     }
 
+    fn url(&self) -> String {
+        self.elsewhere.clone().unwrap_or_else(|| self.nats.url())
+    }
+
     /// An agent that waits in a folder without any file of the test.
     fn agent(&self, name: &str, more: &[&str]) -> Running {
+        self.agent_by(Command::new(env!("CARGO_BIN_EXE_tidegate")), name, more)
+    }
+
+    fn agent_by(&self, mut command: Command, name: &str, more: &[&str]) -> Running {
         let folder = self.path(name);
         std::fs::create_dir(&folder).unwrap();
         let secret = self.path("secret");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
-        command.current_dir(folder).args([
-            "load-agent",
-            "--nats",
-            &self.nats.url(),
-            "--name",
-            name,
-        ]);
+        command.current_dir(folder).args(["load-agent", "--nats", &self.url(), "--name", name]);
         let agent = Running::new(
             command.arg("--secret").arg(secret).args(["--silence", self.silence]).args(more),
         );
@@ -107,7 +112,7 @@ impl Fleet {
     }
 
     fn coordinator(&self, more: &[&str]) -> Command {
-        let nats = self.nats.url();
+        let nats = self.url();
         let fleet = ["--fleet", &nats, "--secret", "secret", "--silence", self.silence];
         self.command(&[&fleet[..], more].concat())
     }
@@ -252,6 +257,41 @@ fn a_killed_agent_is_told_and_the_others_go_on_to_an_incomplete_result() {
     let result = fleet.json("result.json");
     assert!(result["totals"]["requests_ok"].as_u64().unwrap() > 0);
     assert_eq!(result["drivers"].as_array().unwrap().len(), 1);
+}
+
+/// The host of the third driver loses its way to NATS, not that to the target.
+#[test]
+fn of_drivers_on_three_hosts_one_that_is_cut_off_ends_its_load_and_the_others_go_on() {
+    let drivers = ["driver-1", "driver-2", "driver-3"];
+    let hosts = [&["nats"], &drivers[..]].concat();
+    let Some(network) = Network::unless_refused(&hosts) else { return };
+    let Some(mut fleet) = Fleet::start(ENDLESS) else { return };
+    let nats = network.socket("nats", 4222).unwrap();
+    let mut server = network.command("nats", fleet.nats.program()).unwrap();
+    server.args(["--addr", &nats.ip().to_string(), "--port", "4222"]);
+    // Its log tells when it listens.
+    let server = Running::new(&mut server);
+    server.until("Server is ready");
+    (fleet.elsewhere, fleet.silence) = (Some(format!("nats://{nats}")), "5s");
+    fleet.server = Upstream::on(TcpListener::bind((network.here(), 0)).unwrap());
+    let allow = ["--allow", fleet.target()];
+    let agents = drivers.map(|driver| {
+        let command = network.command(driver, env!("CARGO_BIN_EXE_tidegate")).unwrap();
+        fleet.agent_by(command, driver, &allow)
+    });
+    let run = fleet.begun();
+    network.cut(&["driver-3"], &["nats"]).unwrap();
+    agents[2].until("the load is ended: has not heard the coordinator for 5 s");
+    run.until("driver 3 on driver-3 was not heard for 5 s");
+    run.signal(libc::SIGINT);
+    let (text, code) = run.end();
+    assert_eq!(code, Some(3), "{text}");
+    assert!(text.contains("INCOMPLETE: driver 3 of 3 on driver-3 was not heard"), "{text}");
+    assert_eq!(fleet.json("result.json")["drivers"].as_array().unwrap().len(), 2);
+    // The network is whole again, and all three take the next test.
+    network.heal(&["driver-3"], &["nats"]).unwrap();
+    let again = || fleet.load(&["--agents", "3", "--duration", "1s"]);
+    wait_until("the third is back", || again().status.code() != Some(3));
 }
 
 #[test]

@@ -10,10 +10,10 @@ use tidegate_lab::Network;
 
 use crate::common::{Text, has_two_processors};
 
-/// A killed gate, a gate cut off with a server of NATS, NATS gone: each is mended.
+/// A killed gate, a gate cut off with a server of NATS, NATS gone, a slow link: each is mended.
 const FAULTS: &str = r#"
-about = "A gate is killed, a gate is cut off, NATS is gone."
-services = 1
+about = "A gate is killed, a gate is cut off, NATS is gone, messages of a gate are slow."
+services = 2
 
 [[faults]]
 name = "gate killed"
@@ -33,6 +33,13 @@ name = "NATS gone"
 at = "13s"
 until = "16s"
 kill = ["nats"]
+
+[[faults]]
+name = "slow link"
+at = "18s"
+until = "20s"
+delay = ["gate-1"]
+by = "150ms"
 "#;
 
 /// Every request of a customer opens a connection, which comes to the next gate: whoever is not known
@@ -48,7 +55,7 @@ rate = 150
 keep = "request"
 [windows]
 warm_up = "6s"
-measured = "22s"
+measured = "23s"
 repetitions = 1
 "#;
 
