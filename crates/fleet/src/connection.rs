@@ -24,6 +24,8 @@ const PING: Duration = Duration::from_millis(500);
 /// Pauses between attempts to connect grow by this, up to [`SLOWEST`] of them.
 const PAUSE: Duration = Duration::from_millis(100);
 const SLOWEST: usize = 5;
+/// What a failed connection by TLS may mean.
+const UNTRUSTED: &str = ", or its certificate is not of an authority that is trusted here";
 /// Messages that wait to be sent.
 const SENDING: usize = 256;
 
@@ -60,6 +62,8 @@ struct Standing {
     lost: Mutex<Option<Instant>>,
     fault: Mutex<Option<String>>,
     unsent: AtomicU64,
+    /// It is by TLS.
+    tls: bool,
 }
 
 impl Connection {
@@ -70,7 +74,9 @@ impl Connection {
     /// [`Error::Operator`]: the servers, the user or the certificates cannot be used.
     pub async fn connect(access: &Access, fleet: &str, name: &str) -> Result<Self, Error> {
         let operator = |error: String| Error::Operator(error);
-        let state = Arc::new(Standing::default());
+        let tls_urls = access.servers.iter().any(|url| url.scheme() == "tls");
+        let by_tls = tls_urls || access.authorities.is_some();
+        let state = Arc::new(Standing { tls: by_tls, ..Standing::default() });
         *lock(&state.lost) = Some(Instant::now());
         let events = state.clone();
         let mut options = ConnectOptions::new()
@@ -123,7 +129,10 @@ impl Connection {
 
     /// Why, or what the server refused last: for people.
     pub fn fault(&self) -> Option<String> {
-        lock(&self.state.fault).clone()
+        let fault = lock(&self.state.fault).clone()?;
+        // The library does not say more of a failed TLS handshake.
+        let may_be_tls = self.state.tls && fault.contains("IO error");
+        Some(fault + if may_be_tls { UNTRUSTED } else { "" })
     }
 
     /// Messages that were not sent, because the connection was lost or slow.

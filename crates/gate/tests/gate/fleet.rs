@@ -2,6 +2,9 @@
 
 use crate::common::*;
 use crate::nats::Nats;
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use nkeys::KeyPair;
 use rustls::HandshakeKind::{Full, Resumed};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -362,4 +365,77 @@ fn the_account_file_gives_gates_what_they_need_and_no_more() {
         }
         assert!(!nobody.connected(), "without a user nobody is admitted");
     });
+}
+
+/// A JSON Web Token of NATS, by the nkey of its issuer.
+fn token(issuer: &KeyPair, of: &KeyPair, claims: serde_json::Value) -> String {
+    let head = serde_json::json!({ "typ": "JWT", "alg": "ed25519-nkey" });
+    let body = serde_json::json!({
+        "jti": "test", "iat": unix_now().as_secs(), "iss": issuer.public_key(), "name": "test",
+        "sub": of.public_key(), "nats": claims,
+    });
+    let signed = [head, body].map(|part| BASE64_URL_SAFE_NO_PAD.encode(part.to_string())).join(".");
+    let signature = BASE64_URL_SAFE_NO_PAD.encode(issuer.sign(signed.as_bytes()).unwrap());
+    format!("{signed}.{signature}")
+}
+
+#[test]
+fn gates_with_credentials_over_tls_are_a_fleet() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let (operator, system) = (KeyPair::new_operator(), KeyPair::new_account());
+    let (account, user) = (KeyPair::new_account(), KeyPair::new_user());
+    let limits = serde_json::json!({
+        "subs": -1, "data": -1, "payload": -1, "imports": -1, "exports": -1, "wildcards": true,
+        "conn": -1, "leaf": -1, "mem_storage": -1, "disk_storage": -1, "streams": -1, "consumer": -1,
+    });
+    let of_account = serde_json::json!({ "type": "account", "version": 2, "limits": limits });
+    let of_system = serde_json::json!({ "type": "account", "version": 2, "limits": {
+        "subs": -1, "data": -1, "payload": -1, "imports": -1, "exports": -1, "wildcards": true,
+        "conn": -1, "leaf": -1,
+    } });
+    let of_operator = serde_json::json!({ "type": "operator", "version": 2 });
+    let certified = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let certificate = file("cert.pem", &certified.cert.pem());
+    let key = file("key.pem", &certified.signing_key.serialize_pem());
+    let config = format!(
+        "operator: {}\nsystem_account: {}\nresolver: MEMORY\nresolver_preload: {{\n{}: {}\n{}: {}\n}}\n\
+         tls {{ cert_file: {certificate:?}, key_file: {key:?} }}\n",
+        token(&operator, &operator, of_operator),
+        system.public_key(),
+        account.public_key(),
+        token(&operator, &account, of_account),
+        system.public_key(),
+        token(&operator, &system, of_system),
+    );
+    let config = file("server.conf", &config);
+    let Some(nats) = Nats::start_with(&["-c", config.to_str().unwrap()]) else { return };
+    let mut fleet = Fleet::new(&[&nats]);
+    fleet.urls = vec![nats.url().replace("nats://", "tls://")];
+    let claims = serde_json::json!({
+        "type": "user", "version": 2, "subs": -1, "data": -1, "payload": -1,
+    });
+    let credentials = format!(
+        "-----BEGIN NATS USER JWT-----\n{}\n------END NATS USER JWT------\n\n\
+         -----BEGIN USER NKEY SEED-----\n{}\n------END USER NKEY SEED------\n",
+        token(&account, &user, claims),
+        user.seed().unwrap(),
+    );
+    let credentials = fleet.file("gate.creds", &credentials);
+    fleet.more = format!("credentials_file = {credentials:?}\nca_file = {certificate:?}\n");
+    let gates = ["a", "b"].map(|name| fleet.gate(name));
+    eventually("the service is divided among two", || divided(&gates.each_ref()));
+    // Another authority, and another user.
+    let other = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let other = file("other.pem", &other.cert.pem());
+    fleet.more = format!("credentials_file = {credentials:?}\nca_file = {other:?}\n");
+    let wrong = fleet.gate("wrong");
+    eventually("the server's certificate is refused", || {
+        status(&wrong).problem.is_some_and(|why| why.to_lowercase().contains("certificate"))
+    });
+    assert!(!status(&wrong).connected);
 }

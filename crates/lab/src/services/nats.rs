@@ -125,12 +125,12 @@ impl Drop for Nats {
     }
 }
 
-/// The port in the file of ports: `{"nats":["nats://127.0.0.1:4222"],…}`.
+/// The port in the file of ports: `{"nats":["nats://127.0.0.1:4222"],…}`, with TLS `tls://…`.
 fn listens_at(ports: &Path) -> Option<u16> {
     let file = std::fs::read_dir(ports).ok()?.next()?.ok()?.path();
     let text = std::fs::read_to_string(file).ok()?;
     let clients = text.split("\"nats\"").nth(1)?;
-    let address = clients.split("nats://127.0.0.1:").nth(1)?;
+    let address = clients.split("://127.0.0.1:").nth(1)?;
     address.split('"').next()?.parse().ok()
 }
 
