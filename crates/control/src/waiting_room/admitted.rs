@@ -14,12 +14,34 @@ pub struct Admitted {
     order: VecDeque<(u64, WaitingId)>,
     /// Identifiers that were admitted up to this time are forgotten, in milliseconds.
     forgotten_ms: Option<u64>,
+    /// Own ones that the other gates of a fleet were not told of, the newest.
+    untold: VecDeque<(u64, WaitingId)>,
+}
+
+/// Most admissions that other gates are told of at once.
+pub const MOST_TOLD: usize = 1000;
+/// Bytes of an admission: when, in milliseconds, big-endian, and the identifier.
+const ENTRY: usize = 24;
+/// Most bytes of [`Admitted::take_untold`].
+pub const MOST_TOLD_BYTES: usize = MOST_TOLD * ENTRY;
+
+fn to_bytes(entries: impl Iterator<Item = (u64, WaitingId)>) -> Vec<u8> {
+    entries.flat_map(|(at, id)| at.to_be_bytes().into_iter().chain(id)).collect()
 }
 
 impl Admitted {
     /// An identifier is used.
     pub fn add(&mut self, id: WaitingId, now_ms: u64) {
         self.add_within(id, now_ms, ADMITTED_REMEMBERED);
+        if self.untold.len() == MOST_TOLD {
+            self.untold.pop_front();
+        }
+        self.untold.push_back((now_ms, id));
+    }
+
+    /// Those that were added here since the last call, as bytes of [`Admitted::since`].
+    pub fn take_untold(&mut self) -> Vec<u8> {
+        to_bytes(std::mem::take(&mut self.untold).into_iter())
     }
 
     fn add_within(&mut self, id: WaitingId, now_ms: u64, most: usize) {
@@ -40,13 +62,12 @@ impl Admitted {
         let forgotten = self.forgotten_ms.filter(|forgotten| *forgotten >= from_ms);
         let forgotten = forgotten.map(|at| (at, WaitingId::default()));
         let later = self.order.iter().filter(|(at, _)| *at >= from_ms).copied();
-        let entries = forgotten.into_iter().chain(later);
-        entries.flat_map(|(at, id)| at.to_be_bytes().into_iter().chain(id)).collect()
+        to_bytes(forgotten.into_iter().chain(later))
     }
 
     /// Adds what another has of [`Admitted::since`]. What is shorter than an entry is left out.
     pub fn add_all(&mut self, bytes: &[u8]) {
-        for entry in bytes.as_chunks::<24>().0 {
+        for entry in bytes.as_chunks::<ENTRY>().0 {
             let (mut at, mut id) = ([0; 8], WaitingId::default());
             at.copy_from_slice(&entry[..8]);
             id.copy_from_slice(&entry[8..]);
@@ -54,7 +75,7 @@ impl Admitted {
             if id == WaitingId::default() {
                 self.forgotten_ms = self.forgotten_ms.max(Some(at));
             } else {
-                self.add(id, at);
+                self.add_within(id, at, ADMITTED_REMEMBERED);
             }
         }
     }
@@ -85,6 +106,19 @@ mod tests {
         assert!(!admitted.has(&[1; 16]));
         assert!(!admitted.may_be_unused(&[1; 16], 1_000), "its token was last seen before it");
         assert!(admitted.may_be_unused(&[4; 16], 1_001), "seen since, and not admitted");
+    }
+
+    #[test]
+    fn other_gates_are_told_of_each_once_and_tell_it_to_nobody() {
+        let (mut here, mut there) = (Admitted::default(), Admitted::default());
+        here.add([1; 16], 1_000);
+        here.add([2; 16], 2_000);
+        there.add_all(&here.take_untold());
+        assert!(there.has(&[1; 16]) && there.has(&[2; 16]));
+        assert!(here.take_untold().is_empty() && there.take_untold().is_empty());
+        (0..=MOST_TOLD as u64).for_each(|at| here.add((u128::from(at) + 9).to_be_bytes(), at));
+        let told = here.take_untold();
+        assert_eq!((told.len(), &told[..8]), (MOST_TOLD_BYTES, &1_u64.to_be_bytes()[..]));
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub use cpu_share::{Asks, CpuShare, least_refresh};
 pub use estimate::Estimate;
 
 use self::admitted::Admitted;
+pub use self::admitted::MOST_TOLD_BYTES;
 use self::estimate::LastMinute;
 use crate::average::Average;
 use std::collections::{BTreeMap, BTreeSet};
@@ -301,7 +302,14 @@ impl WaitingRoom {
         self.state().admitted.since(now_ms.saturating_sub(KEPT.as_millis() as u64))
     }
 
-    /// Counts places as used that another gate has admitted: [`WaitingRoom::used`] of it.
+    /// The places that were used since the last call, for the other gates of a fleet: at most
+    /// [`MOST_TOLD_BYTES`], the newest.
+    pub fn take_used(&self) -> Vec<u8> {
+        self.state().admitted.take_untold()
+    }
+
+    /// Counts places as used that another gate has admitted: [`WaitingRoom::used`] or
+    /// [`WaitingRoom::take_used`] of it.
     pub fn expect_used(&self, used: &[u8]) {
         self.state().admitted.add_all(used);
     }

@@ -33,12 +33,16 @@ impl Subjects {
     }
 }
 
-/// Sessions that use much at the sender.
+/// Sessions that use much at the sender, and places in its waiting room that were used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Uses {
     /// The sessions.
     pub uses: Vec<SessionUse>,
+    /// The places, in base64; see
+    /// [`WaitingRoom::take_used`](tidegate_control::waiting_room::WaitingRoom::take_used).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub places: String,
 }
 
 /// Adds a part to the newest table that is known. Whether it belongs to the newest, or is newer.

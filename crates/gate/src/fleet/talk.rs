@@ -6,6 +6,8 @@ use super::state::FleetState;
 use crate::admission::sessions::{MOST_USES, Sessions};
 use crate::shared::Shared;
 use crate::telemetry::seldom::PERIOD;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde::{Serialize, de::DeserializeOwned};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -14,6 +16,7 @@ use tidegate_control::Experience;
 use tidegate_control::fleet::{
     Demand, Divider, EXPERIENCE_INTERVAL, FleetExperience, INTERVAL, Stale, Table,
 };
+use tidegate_control::waiting_room::MOST_TOLD_BYTES;
 use tidegate_fleet::{Connection, Message, Opened, Opener, Refused, Subscription, unix_now};
 use tokio::time::MissedTickBehavior;
 
@@ -145,9 +148,14 @@ impl Talk {
             self.say(&self.subjects.experience, &experience);
         }
         self.divide();
-        let uses = self.sessions.uses();
+        let (uses, places) = (self.sessions.uses(), self.shared.room.take_used());
         if !uses.is_empty() {
-            self.say(&self.subjects.uses, &Uses { uses });
+            self.say(&self.subjects.uses, &Uses { uses, places: String::new() });
+        }
+        // Together they could be more than a message holds.
+        if !places.is_empty() {
+            let places = BASE64_STANDARD.encode(places);
+            self.say(&self.subjects.uses, &Uses { uses: Vec::new(), places });
         }
     }
 
@@ -275,13 +283,17 @@ impl Talk {
         if opened.sender == self.state.gate {
             return;
         }
-        if opened.content.uses.len() > MOST_USES {
+        let Uses { uses, places } = opened.content;
+        let places = BASE64_STANDARD.decode(places).ok();
+        let places = places.filter(|places| places.len() <= MOST_TOLD_BYTES);
+        let Some(places) = places.filter(|_| uses.len() <= MOST_USES) else {
             return self.state.refuse(Refused::Stale);
-        }
+        };
+        self.shared.room.expect_used(&places);
         let mut gate = DefaultHasher::new();
         opened.sender.hash(&mut gate);
         let now = self.shared.now();
-        self.sessions.count_elsewhere(gate.finish(), &opened.content.uses, now);
+        self.sessions.count_elsewhere(gate.finish(), &uses, now);
     }
 
     /// Logs it once when no table arrives although NATS answers, and when one does again.
