@@ -24,6 +24,8 @@ const LEAST_BUSY: f64 = 0.05;
 pub(super) const ENDLESS: f64 = 5000.0;
 /// Failures that are told.
 const TOLD: usize = 8;
+/// Longest trial of one customer, in trials: one who has not come to the page has more time.
+const LONGEST_TRIAL: u32 = 16;
 
 /// An operation that is measured alone.
 #[derive(Clone, Debug)]
@@ -152,18 +154,31 @@ impl Target {
         alone: Alone,
         design: Design,
     ) -> Result<Result<(Self, Run), String>> {
-        let load = Load {
-            scenario: &alone.scenario,
-            operation: Some(operation),
-            per_s: None,
-            customers: 1,
-            length: design.trial,
-            search: true,
+        let mut length = design.trial;
+        let (run, summary) = loop {
+            let load = Load {
+                scenario: &alone.scenario,
+                operation: Some(operation),
+                per_s: None,
+                customers: 1,
+                length,
+                search: true,
+            };
+            let (run, summary) = bench.run(load)?;
+            // A slow site, or a busy machine: the customer was still on the way.
+            let requests = run.requests_ok + run.requests_failed;
+            let on_the_way = run.requests_failed == 0 && requests <= alone.way.len() as u64;
+            if !on_the_way || length >= design.trial * LONGEST_TRIAL {
+                break (run, summary);
+            }
+            length *= 4;
         };
-        let (run, summary) = bench.run(load)?;
         let name = &bench.operations[operation];
         let count = run.counts_per_s[operation];
         let all = (run.requests_ok + run.requests_failed).max(1);
+        if run.requests_ok + run.requests_failed == 0 {
+            return Ok(Err(format!("{name}: no request was answered in {:.1} s", run.seconds)));
+        }
         if run.requests_failed as f64 > FAILED * all as f64 || run.requests_ok == 0 {
             return Ok(Err(format!(
                 "{name}: {} of {all} requests failed on the way to it{}",
