@@ -151,12 +151,17 @@ impl Lease {
         }
     }
 
-    /// What to write to give the lease back, which ends the tenure; `None` if it is not held.
-    pub fn give_back(&mut self) -> Option<Write> {
-        let (epoch, _) = self.held.take()?;
+    /// What to write to give the lease back; `None` if it is not held.
+    pub fn give_back(&self) -> Option<Write> {
+        let (epoch, _) = self.held?;
         let (revision, _) = self.seen?;
         let tenure = Tenure { holder: String::new(), ..self.of(epoch) };
         Some(Write { revision, tenure })
+    }
+
+    /// That was written, which ends the tenure, or another was faster.
+    pub fn gave_back(&mut self) {
+        self.held = None;
     }
 
     fn of(&self, epoch: u64) -> Tenure {
@@ -302,6 +307,7 @@ mod tests {
         let (mut key, mut first, mut second) = (Key::default(), lease("first"), lease("second"));
         key.step(&mut first, start);
         let given_back = first.give_back().unwrap();
+        first.gave_back();
         key = Key { revision: given_back.revision + 1, tenure: Some(given_back.tenure) };
         assert!(first.held(start).is_none());
         key.step(&mut second, start);

@@ -36,6 +36,7 @@ async fn step(state: &FleetState, shared: &Shared, bucket: &Bucket) -> Result<()
         let given_back = state.lease().give_back();
         if let Some(write) = given_back {
             bucket.put(KEY, seal(&write.tenure), write.revision).await?;
+            state.lease().gave_back();
         }
         return Ok(());
     }
