@@ -62,9 +62,14 @@ impl Service {
         text.trim().parse().unwrap_or_default()
     }
 
+    /// Signals the process in service, once its file names it.
     fn signal(&self, signal: i32) {
+        wait_until("the file names the process in service", || self.pid() != 0);
+        let pid = self.pid();
+        // To process 0 it would go to all processes of the test's group, and those above it.
+        assert_ne!(pid, 0, "the file was being written");
         // SAFETY: the process in service is a child, or the child of one that handed over.
-        unsafe { libc::kill(self.pid() as libc::pid_t, signal) };
+        unsafe { libc::kill(pid as libc::pid_t, signal) };
     }
 
     /// Has another process take the place of the one in service, and waits until it has.
@@ -86,8 +91,10 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        if self.pid() != 0 {
-            self.signal(libc::SIGKILL);
+        let pid = self.pid();
+        if pid != 0 {
+            // SAFETY: as in `signal`.
+            unsafe { libc::kill(pid as libc::pid_t, libc::SIGKILL) };
         }
         let _ = self.first.kill();
         let _ = self.first.wait();
