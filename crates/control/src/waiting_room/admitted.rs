@@ -22,7 +22,7 @@ pub struct Admitted {
 pub const MOST_TOLD: usize = 1000;
 /// Bytes of an admission: when, in milliseconds, big-endian, and the identifier.
 const ENTRY: usize = 24;
-/// Most bytes of [`Admitted::take_untold`].
+/// Most bytes that tell other gates of used places, at once.
 pub const MOST_TOLD_BYTES: usize = MOST_TOLD * ENTRY;
 
 fn to_bytes(entries: impl Iterator<Item = (u64, WaitingId)>) -> Vec<u8> {
