@@ -106,6 +106,11 @@ impl std::fmt::Debug for User {
 }
 
 impl Access {
+    /// Whether the connection is by TLS.
+    pub(crate) fn uses_tls(&self) -> bool {
+        self.authorities.is_some() || self.servers.iter().any(|url| url.scheme() == "tls")
+    }
+
     /// These servers, with the user of their URLs; TLS by the system's authorities where a URL is
     /// `tls://`. See [`read_server`].
     pub fn new(servers: Vec<Url>) -> Self {

@@ -74,9 +74,7 @@ impl Connection {
     /// [`Error::Operator`]: the servers, the user or the certificates cannot be used.
     pub async fn connect(access: &Access, fleet: &str, name: &str) -> Result<Self, Error> {
         let operator = |error: String| Error::Operator(error);
-        let tls_urls = access.servers.iter().any(|url| url.scheme() == "tls");
-        let by_tls = tls_urls || access.authorities.is_some();
-        let state = Arc::new(Standing { tls: by_tls, ..Standing::default() });
+        let state = Arc::new(Standing { tls: access.uses_tls(), ..Standing::default() });
         *lock(&state.lost) = Some(Instant::now());
         let events = state.clone();
         let mut options = ConnectOptions::new()
@@ -211,7 +209,7 @@ fn tls(access: &Access) -> Result<ClientConfig, Error> {
         Some(authorities) => {
             roots.add_parsable_certificates(authorities.iter().cloned());
         }
-        None if access.servers.iter().any(|url| url.scheme() == "tls") => {
+        None if access.uses_tls() => {
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         }
         None => {}

@@ -18,11 +18,11 @@ pub struct Admitted {
     untold: VecDeque<(u64, WaitingId)>,
 }
 
-/// Most admissions that other gates are told of at once.
+/// Most admissions in one message to the other gates.
 pub const MOST_TOLD: usize = 1000;
 /// Bytes of an admission: when, in milliseconds, big-endian, and the identifier.
 const ENTRY: usize = 24;
-/// Most bytes that tell other gates of used places, at once.
+/// Most bytes of [`WaitingRoom::take_used`](super::WaitingRoom::take_used).
 pub const MOST_TOLD_BYTES: usize = MOST_TOLD * ENTRY;
 
 fn to_bytes(entries: impl Iterator<Item = (u64, WaitingId)>) -> Vec<u8> {

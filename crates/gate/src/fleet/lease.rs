@@ -19,8 +19,9 @@ pub(super) async fn run(
 ) {
     loop {
         // Another's tenure may be over before the next look is due.
-        let (next, expires) = (Instant::now() + INTERVAL, state.lease().expires());
-        let next = expires.filter(|at| *at > Instant::now()).map_or(next, |at| at.min(next));
+        let now = Instant::now();
+        let expires = state.lease().expires().filter(|at| *at > now);
+        let next = expires.map_or(now + INTERVAL, |at| at.min(now + INTERVAL));
         tokio::time::sleep_until(next.into()).await;
         if !connection.connected() {
             continue;

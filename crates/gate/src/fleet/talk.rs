@@ -44,7 +44,7 @@ struct Talk {
     name_taken: bool,
     /// Since when no table arrives, and whether the log says so.
     cut_off: Option<(Instant, bool)>,
-    /// When refused messages were told, and how many there were.
+    /// When the log last told of refused messages, and how many there were by then.
     refused: (Option<Instant>, u64),
 }
 
@@ -325,7 +325,7 @@ impl Talk {
     /// Logs that messages were refused, at once and then each minute in which there were more.
     fn note_refused(&mut self) {
         let (at, told) = self.refused;
-        // Messages that are late, or come twice, are no sign of a mistake.
+        // A healthy network, too, delivers messages late or twice.
         let refused = self.state.refused.all().filter(|(reason, count)| {
             *count > 0 && !matches!(reason, Refused::Replayed | Refused::Stale)
         });

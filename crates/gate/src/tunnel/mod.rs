@@ -34,8 +34,8 @@ use tokio::time::sleep_until;
 
 pub use frames::Frames;
 
-/// The part of `listen.drain_deadline` in which customers are told that the gate leaves. The rest
-/// is for their answers, and for the ends of long frames.
+/// Close frames are sent within this part of `listen.drain_deadline`. The rest is for the
+/// customers' answers, and for the ends of long frames.
 const LEAVE_WITHIN: f64 = 0.75;
 
 /// A tunnel that the upstream has agreed to.
@@ -202,8 +202,8 @@ impl Pump<'_> {
         })
     }
 
-    /// Another process has taken the gate's place: the customer is told at a time before the
-    /// deadline that is drawn by lot. Told at once, all would come back at once.
+    /// Another process has taken the gate's place: a Close frame is due at a random time before the
+    /// deadline. If all were sent at once, all customers would reconnect at once.
     fn leave_within(&mut self, deadline: Duration) {
         if self.clock.leaves.is_none() && self.leave == Leave::No {
             let lot = RandomState::new().hash_one(0) as f64 / u64::MAX as f64;
@@ -260,7 +260,7 @@ struct Clock {
     half_closed: Duration,
     /// When the last bytes moved.
     progress: Instant,
-    /// When the customer is told that the gate leaves, if another process has taken its place.
+    /// When a Close frame is due because another process has taken the gate's place.
     leaves: Option<Instant>,
     /// Since when what waits for the upstream, or the customer, makes no progress.
     upstream_since: Option<Instant>,
