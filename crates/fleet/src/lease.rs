@@ -3,8 +3,8 @@
 //! The holder writes the key again and again. Another takes it once it has seen the same revision
 //! for [`LEASE`] by its own clock; the holder stops [`MARGIN`] earlier, counted from before its last
 //! write. So no two act at once, whatever the clocks of the machines say, and however long a message
-//! takes. The revision with which a tenure began is its epoch, a fencing token: it grows from holder
-//! to holder, and who receives orders refuses those of a lower epoch.
+//! takes. Each tenure has an epoch, a fencing token: it grows from tenure to tenure,
+//! and who receives orders refuses those of a lower epoch.
 //!
 //! A value that does not open is broken, or sealed under another secret: a holder writes over it,
 //! and all others wait as for any other holder. So a candidate with a wrong secret never takes the
@@ -38,7 +38,7 @@ pub struct Tenure {
     pub holder: String,
     /// Which start of the holder, in hexadecimal digits.
     pub incarnation: String,
-    /// Grows from tenure to tenure; 0 while the first write of a tenure is under way.
+    /// Grows from tenure to tenure, also if the same holder begins the next one.
     pub epoch: u64,
 }
 
@@ -121,18 +121,17 @@ impl Lease {
         let is_own = |tenure: &Tenure| {
             (&tenure.holder, &tenure.incarnation) == (&self.name, &self.incarnation)
         };
-        let own = match &self.tenure {
-            Some(tenure) => is_own(tenure).then_some(tenure.epoch),
-            None if foreign => self.held(now),
-            None => None,
-        };
-        let unheld = self.tenure.is_none() && !foreign;
+        let own = self.tenure.as_ref().is_some_and(is_own);
+        // A tenure that is over does not go on, though nobody else has begun one: its orders were
+        // the newest of their epoch, and those to come are numbered anew.
+        let goes_on = self.held(now).filter(|_| own || foreign);
+        let unheld = own || self.tenure.is_none() && !foreign;
         let free = unheld || now.saturating_duration_since(since) >= LEASE;
-        if own.is_none() {
+        if goes_on.is_none() {
             self.held = None;
         }
-        (own.is_some() || free).then(|| {
-            let epoch = own.unwrap_or_else(|| self.highest.max(revision).saturating_add(1));
+        (goes_on.is_some() || free).then(|| {
+            let epoch = goes_on.unwrap_or_else(|| self.highest.max(revision).saturating_add(1));
             Write { revision, tenure: self.of(epoch) }
         })
     }
@@ -258,6 +257,20 @@ mod tests {
         assert!(first.held(start + LEASE - MARGIN).is_none());
         key.step(&mut second, start + LEASE - Duration::from_millis(1));
         assert!(second.held(start + LEASE).is_none());
+    }
+
+    #[test]
+    fn a_holder_that_lost_its_lease_and_takes_it_again_begins_a_new_epoch() {
+        // NATS was gone for a while, and the key is still its own.
+        let (mut key, mut first, start) = (Key::default(), lease("first"), Instant::now());
+        key.step(&mut first, start);
+        key.step(&mut first, start + STEP);
+        assert_eq!(first.held(start + STEP), Some(1));
+        let back = start + LEASE * 9;
+        assert_eq!(first.held(back), None);
+        key.step(&mut first, back);
+        let epoch = first.held(back).unwrap();
+        assert!(epoch > 1, "orders of epoch {epoch} are numbered anew, and those before are newer");
     }
 
     #[test]

@@ -158,6 +158,14 @@ fn without_nats_nobody_is_forgotten_and_shares_are_safe_until_it_is_back() {
         let status = status(gate);
         assert!(!status.connected && status.lost_for_s.is_some());
     }
+    // What it stored is still there, and so is the lease of the gate that divided.
+    nats.run();
+    eventually("the service is divided again", || divided(&gates.each_ref()));
+    for gate in &gates {
+        assert_eq!(refused(gate, "stale"), 0, "what is said again is new");
+    }
+    nats.kill();
+    eventually("both go on by themselves", || gates.iter().all(|gate| status(gate).cut_off));
     // It has even lost what it stored.
     nats.forget();
     nats.run();
