@@ -94,6 +94,32 @@ fn a_gate_that_is_cut_off_has_fallen_before_its_share_is_given_away() {
     assert!(SAFE_AFTER < LOST_AFTER);
 }
 
+/// The share of a gate that has been cut off for 3 s, while so much of the service was in use and
+/// its own requests took `own` of it.
+fn share_of_one_cut_off(in_use: f64, own: f64) -> f64 {
+    let (mut one, _, _) = fleet();
+    // A thousandth of the service each.
+    let outlook = Outlook { request: 0.001, ..outlook(0.3) };
+    let usage = Usage { capacity_cpus: 1.0, used_cpu_s: Some(in_use * 0.1), idle: None };
+    let reading = Reading {
+        elapsed: Duration::from_millis(100),
+        usage: ByResource::default().with(ResourceName::Upstream, usage),
+        upstream_responses: (own * 100.0) as u64,
+        ..Reading::default()
+    };
+    let shares = (2000..5000).step_by(100).map(|ms| one.part(at(ms), &reading, &outlook).share);
+    shares.last().unwrap()
+}
+
+#[test]
+fn a_gate_that_is_cut_off_keeps_what_its_sessions_use_of_a_service_that_nobody_fills() {
+    let unused = share_of_one_cut_off(0.8, 0.4);
+    assert!((0.4..0.5).contains(&unused), "{unused}");
+    assert!(share_of_one_cut_off(0.95, 0.4) <= 0.05 + 1e-9, "others fill it");
+    let overdrawn = share_of_one_cut_off(0.8, 0.9);
+    assert!((0.5..0.6).contains(&overdrawn), "it had a half: {overdrawn}");
+}
+
 #[test]
 fn a_divider_whose_lease_is_over_makes_no_table() {
     let (_, _, mut divider) = fleet();

@@ -27,6 +27,9 @@ const UNUSED_BELOW: f64 = 0.93;
 /// where response times alone tell that it is too much, which they do seconds later.
 const GROWTH_PER_S: f64 = 0.05;
 const GROWTH_UNSEEN_PER_S: f64 = 0.025;
+/// How long part of the service must be unused until a gate that is cut off counts what its active
+/// sessions use as its share: longer than others need to take what it had, if they are not cut off.
+const NOBODY_ELSES_S: f64 = 1.0;
 /// Fall of the share of a gate that is cut off, as a part of it per second, at full use.
 const FALL_PER_S: f64 = 1.0;
 /// Share of its part that a gate must use before it takes more.
@@ -48,13 +51,16 @@ pub struct Member {
     waits: bool,
     /// The time of the report behind the newest table; `None`: there was no table.
     from: Option<Time>,
-    /// The share of the newest table, or that which was taken since.
+    /// The share of the newest table, and the same or that which was taken since.
+    given: f64,
     share: f64,
     cut_off: bool,
     others_per_s: f64,
     requests: u64,
     own_per_s: f64,
     in_use: f64,
+    /// How long part of the service has been unused, while the gate is cut off.
+    unused_for_s: f64,
     last: Part,
     age: Option<Duration>,
 }
@@ -73,12 +79,14 @@ impl Member {
             started: None,
             waits: true,
             from: None,
+            given: 0.0,
             share: SAFE / f64::from(GATES_UNKNOWN),
             cut_off: true,
             others_per_s: 0.0,
             requests: 0,
             own_per_s: 0.0,
             in_use: 1.0,
+            unused_for_s: 0.0,
             last: Part { share: SAFE / f64::from(GATES_UNKNOWN), ..Part::WHOLE },
             age: None,
         }
@@ -87,7 +95,8 @@ impl Member {
     /// The gate takes the place of one that knew the costs and had this share, 0 to 1: it does not
     /// wait for its first table.
     pub fn goes_on(&mut self, share: f64) {
-        (self.waits, self.share) = (false, sane(share).min(1.0));
+        let share = sane(share).min(1.0);
+        (self.waits, self.given, self.share) = (false, share, share);
     }
 
     /// The report to send now.
@@ -128,7 +137,7 @@ impl Member {
         let (_, sent) = *sent.ok_or(Stale::Old)?;
         (self.epoch, self.sequence) = (table.epoch, table.sequence);
         self.gates = table.gates;
-        self.share = line.share;
+        (self.given, self.share) = (line.share, line.share);
         self.others_per_s = (table.requests_per_s - line.requests_per_s).max(0.0);
         self.from = Some(self.from.map_or(sent, |from| from.max(sent)));
         Ok(())
@@ -171,7 +180,7 @@ impl Member {
             0.0
         } else if cut_off {
             if !std::mem::replace(&mut self.cut_off, true) {
-                self.share = safe;
+                (self.share, self.unused_for_s) = (safe, 0.0);
             }
             self.take_unused(seconds.min(1.0), safe, used.is_some(), outlook);
             self.share
@@ -197,7 +206,8 @@ impl Member {
 
     /// Adapts the share of a gate that is cut off: a small step up while part of the service is
     /// unused and this gate uses what it has, down in proportion while the service is fully used.
-    /// So several such gates come to equal shares of what others leave.
+    /// So several such gates come to equal shares of what others leave. They begin with what their
+    /// active sessions use, where nobody else has taken that.
     ///
     /// Source: Chiu and Jain 1989, "Analysis of the Increase and Decrease Algorithms for
     /// Congestion Avoidance in Computer Networks".
@@ -208,7 +218,12 @@ impl Member {
             (false, queue) => queue.map(|queue| !queue),
         };
         let growth_per_s = if in_view { GROWTH_PER_S } else { GROWTH_UNSEEN_PER_S };
-        let uses = self.own_per_s * outlook.request >= USED * self.share;
+        let own_use = self.own_per_s * outlook.request;
+        self.unused_for_s = if unused == Some(true) { self.unused_for_s + seconds } else { 0.0 };
+        if in_view && self.unused_for_s >= NOBODY_ELSES_S {
+            self.share = self.share.max(own_use.min(self.given));
+        }
+        let uses = own_use >= USED * self.share;
         let change = match unused {
             Some(true) if uses => growth_per_s / f64::from(self.gates.max(1)),
             Some(false) => -FALL_PER_S * self.share,

@@ -76,7 +76,7 @@ fn without_nats_gates_come_to_use_the_service_and_back_again_they_settle_within_
     let course = course("nats-gone");
     let fallen = course.most(21.5..22.0, |sample| sample.shares);
     assert!(fallen < 0.12, "{fallen}");
-    let in_use = course.mean(40.0..50.0, |sample| sample.in_use);
+    let in_use = course.mean(24.0..31.0, |sample| sample.in_use);
     assert!(in_use > 0.8, "{in_use}");
     for gate in 0..3 {
         let share = course.mean(40.0..50.0, |sample| sample.share[gate]);
