@@ -64,47 +64,14 @@ mod tests {
         }
     }
 
-    /// Seconds that an experiment without capacities takes, with half a second beside each load.
-    fn length_s(experiment: &Experiment, quick: bool) -> f64 {
-        let windows = experiment.windows(quick);
-        let all = experiment.combinations(quick);
-        let round =
-            all.iter().map(|one| windows.of_run(&one.settings).length().as_secs_f64() + 0.5);
-        f64::from(windows.repetitions) * round.sum::<f64>()
-    }
-
     #[test]
-    fn the_study_of_security_takes_less_than_an_hour_and_a_quick_run_less_than_ten_minutes() {
-        let security = BuiltIn::named("security").unwrap().experiment();
-        let counts = [false, true].map(|quick| security.combinations(quick).len());
-        assert_eq!(counts, [276, 17]);
-        let [full, quick] = [false, true].map(|quick| length_s(&security, quick));
-        assert!(full < 3600.0 && quick < 600.0, "{full} s, quick {quick} s");
-    }
-
-    #[test]
-    fn a_quick_run_of_the_waiting_room_takes_less_than_ten_minutes() {
-        let room = BuiltIn::named("room").unwrap().experiment();
-        let windows = room.windows(true);
-        // A capacity, a baseline and the start and end of each run, of a few seconds.
-        let baselines = f64::from(windows.repetitions) * (windows.measured_s + windows.warm_up_s);
-        let s = length_s(&room, true) + baselines + 20.0;
-        assert!(s < 600.0, "{s} s");
-    }
-
-    #[test]
-    fn the_study_of_fleets_takes_less_than_an_hour_and_a_quick_run_less_than_ten_minutes() {
+    fn all_fleets_are_compared_with_one_baseline_in_each_round() {
         let fleet = BuiltIn::named("fleet").unwrap().experiment();
-        let [full, quick] = [false, true].map(|quick| {
-            let windows = fleet.windows(quick);
+        for quick in [false, true] {
             let all = fleet.combinations(quick);
             let keys: BTreeSet<_> = all.iter().map(|one| one.settings.capacity_key()).collect();
-            assert_eq!(keys.len(), 1, "one baseline for each round");
-            // Five seconds for the start of a fleet, and less than a minute for the capacity.
-            let each = windows.length().as_secs_f64() + 5.0;
-            60.0 + f64::from(windows.repetitions) * (all.len() + 1) as f64 * each
-        });
-        assert!(full < 3600.0 && quick < 600.0, "{full} s, quick {quick} s");
+            assert_eq!(keys.len(), 1);
+        }
     }
 
     #[test]
@@ -174,8 +141,6 @@ mod tests {
                 let why = claim.evidence.get("undecided_because");
                 assert_eq!(why, None, "{}: {}", one.name, claim.id);
             }
-            let s = length_s(&experiment, true);
-            assert!(s < 600.0, "{}: {s} s", one.name);
         }
     }
 
