@@ -84,8 +84,8 @@ impl Policy {
         match settings.policy {
             PolicyKind::Off => Self::Off,
             PolicyKind::Static { per_second } => Self::Static(static_bucket(per_second)),
-            PolicyKind::Eac { interval } => {
-                Self::Eac(Eac::new(interval, settings.priors.cpus, costs))
+            PolicyKind::Eac { interval, profile } => {
+                Self::Eac(Eac::new(interval, profile, settings.priors.cpus, costs))
             }
             PolicyKind::Tide => Self::tide(settings, costs, settings.tuning),
             PolicyKind::BacklogOnly => Self::tide(settings, costs, Tuning::backlog_only()),

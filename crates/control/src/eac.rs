@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::Time;
 use crate::costs::Costs;
 use crate::number::sane;
+use crate::policy::EacProfile;
 use crate::reading::Reading;
 use crate::resource::ResourceName;
 
@@ -21,9 +22,12 @@ use crate::resource::ResourceName;
 /// interval before. All N(k) are there at the interval's start, as in the
 /// paper; nothing is carried over.
 ///
-/// Deviations: CTO and CTN are learned while running, not profiled beforehand.
-/// The paper has one machine; where gate and upstream have processors of their
-/// own, N is the least that the rule gives for either.
+/// CTO and CTN are those of an [`EacProfile`], as in the paper, or learned while
+/// running.
+///
+/// Deviation: the paper has one machine. Where gate and upstream have processors
+/// of their own, N is the least that the rule gives for either; a profile, which
+/// does not tell them apart, is of all their processors together.
 #[derive(Clone, Debug)]
 pub(crate) struct Eac {
     interval: Duration,
@@ -32,6 +36,7 @@ pub(crate) struct Eac {
     released: u64,
     returned: u64,
     cpus: Cpus,
+    profile: Option<EacProfile>,
 }
 
 /// Processors that the rule knows of.
@@ -43,11 +48,22 @@ struct Cpus {
 }
 
 impl Eac {
-    pub(crate) fn new(interval: Duration, cpus: f64, costs: &Costs) -> Self {
+    pub(crate) fn new(
+        interval: Duration,
+        profile: Option<EacProfile>,
+        cpus: f64,
+        costs: &Costs,
+    ) -> Self {
         let interval = interval.clamp(Duration::from_millis(1), Duration::from_secs(3600));
         let cpus = Cpus { gate: sane(cpus), upstream: None, shared: Some(sane(cpus)) };
-        let released = cpus.released(interval, 0, costs);
-        Self { interval, started: Time::ZERO, left: released, released, returned: 0, cpus }
+        let profile = profile.map(|EacProfile { new_cpu_s, returning_cpu_s }| EacProfile {
+            new_cpu_s: sane(new_cpu_s),
+            returning_cpu_s: sane(returning_cpu_s),
+        });
+        let (started, returned) = (Time::ZERO, 0);
+        let mut eac = Self { interval, started, left: 0, released: 0, returned, cpus, profile };
+        eac.release(0, costs);
+        eac
     }
 
     pub(crate) fn observe(&mut self, reading: &Reading) {
@@ -82,14 +98,15 @@ impl Eac {
     }
 
     pub(crate) fn why(&self, costs: &Costs) -> String {
+        let (new, returning) = self.connection_costs(costs);
         format!(
             "of {} released for these {:.1} s, {} are left; a new connection costs {:.2} ms, \
              a returning one {:.2} ms",
             self.released,
             self.interval.as_secs_f64(),
             self.left,
-            costs.new.connection_cpu_s * 1e3,
-            costs.returning.connection_cpu_s * 1e3,
+            new * 1e3,
+            returning * 1e3,
         )
     }
 
@@ -108,12 +125,34 @@ impl Eac {
         let returned = if passed == 1 { self.returned } else { 0 };
         let over = now.saturating_sub(self.started).as_nanos() % self.interval.as_nanos();
         self.started = now - Duration::from_nanos(over as u64);
-        self.released = self.cpus.released(self.interval, returned, costs);
+        self.release(returned, costs);
+    }
+
+    /// Releases what the interval that begins has.
+    fn release(&mut self, returned: u64, costs: &Costs) {
+        self.released = match self.profile {
+            Some(profile) => self.cpus.profiled(self.interval, returned, profile),
+            None => self.cpus.released(self.interval, returned, costs),
+        };
         (self.left, self.returned) = (self.released, 0);
+    }
+
+    /// CPU seconds of a new and of a returning connection.
+    fn connection_costs(&self, costs: &Costs) -> (f64, f64) {
+        match self.profile {
+            Some(profile) => (profile.new_cpu_s, profile.returning_cpu_s),
+            None => (costs.new.connection_cpu_s, costs.returning.connection_cpu_s),
+        }
     }
 }
 
 impl Cpus {
+    fn profiled(&self, interval: Duration, returned: u64, profile: EacProfile) -> u64 {
+        let all = self.shared.unwrap_or(self.gate + self.upstream.unwrap_or_default());
+        let EacProfile { new_cpu_s, returning_cpu_s } = profile;
+        new_sessions(interval.as_secs_f64(), all, returned, returning_cpu_s, new_cpu_s)
+    }
+
     fn released(&self, interval: Duration, returned: u64, costs: &Costs) -> u64 {
         let k = interval.as_secs_f64();
         let (new, old) = (&costs.new, &costs.returning);
@@ -180,7 +219,7 @@ mod tests {
     #[test]
     fn all_are_released_at_the_start_of_the_interval() {
         let costs = costs(0.01, 0.25);
-        let mut eac = Eac::new(K, 1.0, &costs);
+        let mut eac = Eac::new(K, None, 1.0, &costs);
         let admitted = |eac: &mut Eac, ms| {
             (0..100).filter(|_| eac.take(Time::from_millis(ms), &costs).is_ok()).count()
         };
@@ -195,7 +234,7 @@ mod tests {
     #[test]
     fn returning_connections_count_in_the_next_interval_only() {
         let costs = costs(0.01, 0.25);
-        let mut eac = Eac::new(K, 1.0, &costs);
+        let mut eac = Eac::new(K, None, 1.0, &costs);
         (0..100).for_each(|_| eac.returning(Time::from_secs(1), &costs));
         eac.begin(Time::from_secs(3), &costs);
         assert_eq!((eac.budget(), eac.started), (4, Time::from_secs(2)));
@@ -210,7 +249,7 @@ mod tests {
     #[test]
     fn of_two_machines_the_tighter_rules() {
         let costs = costs(0.01, 0.4);
-        let mut eac = Eac::new(K, 1.0, &costs);
+        let mut eac = Eac::new(K, None, 1.0, &costs);
         eac.observe(&Reading {
             usage: ByResource::default()
                 .with(ResourceName::Gate, cpus(1.0))
@@ -229,5 +268,17 @@ mod tests {
         eac.begin(2 * K, &costs);
         // Upstream: 0.5 / 0.1 = 5.
         assert_eq!(eac.budget(), 5);
+    }
+
+    #[test]
+    fn what_was_profiled_counts_whatever_is_learned() {
+        // 2 s × 1 CPU, less 100 × 2 ms, by 18 ms: 100.
+        let profile = EacProfile { new_cpu_s: 0.018, returning_cpu_s: 0.002 };
+        let costs = costs(0.5, 0.5);
+        let mut eac = Eac::new(K, Some(profile), 1.0, &costs);
+        (0..100).for_each(|_| eac.returning(Time::from_millis(10), &costs));
+        let taken = (0..1000).filter(|_| eac.take(K, &costs).is_ok()).count();
+        assert_eq!(taken, 100);
+        assert!(eac.why(&costs).contains("a new connection costs 18.00 ms"), "{}", eac.why(&costs));
     }
 }

@@ -51,7 +51,7 @@ pub use moment::Moment;
 pub use number::{sane, times};
 pub use outlook::Outlook;
 pub use part::Part;
-pub use policy::{Decision, PolicyKind, PolicyName, UnknownPolicy};
+pub use policy::{Decision, EacProfile, PolicyKind, PolicyName, UnknownPolicy};
 pub use prices::{KindPrice, KindWork};
 pub use priority::{Pass, Passage, Priority, RouteBudget, RouteWork};
 pub use reading::{ClassWork, Reading, Usage};

@@ -21,6 +21,8 @@ pub enum PolicyKind {
     Eac {
         /// Length of the sampling interval; 2 s in the paper.
         interval: Duration,
+        /// What connections cost, if that was profiled beforehand; otherwise it is learned.
+        profile: Option<EacProfile>,
     },
     /// As many new sessions as the measured capacity carries to their end.
     #[default]
@@ -33,6 +35,15 @@ pub enum PolicyKind {
         /// Threads of the service; 0: not known, and processors alone count.
         threads: u32,
     },
+}
+
+/// What connections cost, profiled before the rule of 2007 is in force, as in the paper.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EacProfile {
+    /// CPU seconds of a new connection with its requests, at gate and upstream.
+    pub new_cpu_s: f64,
+    /// The same of a returning one.
+    pub returning_cpu_s: f64,
 }
 
 impl PolicyKind {

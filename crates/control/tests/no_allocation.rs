@@ -49,7 +49,7 @@ fn no_decision_allocates() {
     let policies = [
         PolicyKind::Off,
         PolicyKind::Static { per_second: 50.0 },
-        PolicyKind::Eac { interval },
+        PolicyKind::Eac { interval, profile: None },
         PolicyKind::Tide,
     ];
     let one = Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.09), idle: Some(0.1) };

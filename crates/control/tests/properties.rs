@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use tidegate_control::{
-    ByResource, ClassWork, Controller, Decision, Entry, FullHandshake, KindWork, Moment, Part,
-    PolicyKind, Priority, Reading, ResourceName, RouteWork, Settings, Status, Usage,
+    ByResource, ClassWork, Controller, Decision, EacProfile, Entry, FullHandshake, KindWork,
+    Moment, Part, PolicyKind, Priority, Reading, ResourceName, RouteWork, Settings, Status, Usage,
 };
 
 /// Numbers that a reading should not hold, among some that it may.
@@ -121,7 +121,11 @@ fn policy() -> impl Strategy<Value = PolicyKind> {
     prop_oneof![
         1 => Just(PolicyKind::Off),
         1 => number().prop_map(|per_second| PolicyKind::Static { per_second }),
-        1 => time().prop_map(|interval| PolicyKind::Eac { interval }),
+        1 => time().prop_map(|interval| PolicyKind::Eac { interval, profile: None }),
+        1 => (time(), number(), number()).prop_map(|(interval, new_cpu_s, returning_cpu_s)| {
+            let profile = Some(EacProfile { new_cpu_s, returning_cpu_s });
+            PolicyKind::Eac { interval, profile }
+        }),
         3 => Just(PolicyKind::Tide),
     ]
 }

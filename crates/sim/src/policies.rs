@@ -60,7 +60,10 @@ pub fn named(name: &str, scenario: &Scenario) -> Option<Box<dyn Policy>> {
     Some(match canonical(name).unwrap_or(name) {
         "off" => production(PolicyKind::Off),
         "static" => production(PolicyKind::Static { per_second: scenario.capacity_per_s() }),
-        "eac" => production(PolicyKind::Eac { interval: PolicyKind::EAC_INTERVAL.mul_f64(pace.0) }),
+        "eac" => {
+            let interval = PolicyKind::EAC_INTERVAL.mul_f64(pace.0);
+            production(PolicyKind::Eac { interval, profile: None })
+        }
         "sbac" => Box::new(Sbac::new(pace)),
         "aimd" => Box::new(Limited::on_requests(Aimd::new(pace))),
         "aimd-admission" => Box::new(Limited::on_admission(Aimd::new(pace))),

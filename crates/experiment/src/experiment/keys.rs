@@ -144,7 +144,8 @@ keys! {
         /// The message service of `site = "messages"`, and its security: our own (`rust-…`), or a
         /// page or SOAP service on Tomcat, which are left out where Java is missing.
         configuration: Words(CONFIGURATIONS) = Unset;
-        /// Admission policy of the gate, which refuses a name that it does not know; or another proxy in
+        /// Admission policy of the gate, which refuses a name that it does not know; `eac, profiled`,
+        /// which is `eac` with what connections cost in the baseline of the round; or another proxy in
         /// its place: `peer:nginx`, `peer:haproxy`, `peer:envoy`, and `peer:envoy-protected` with
         /// admission control and adaptive concurrency (`scripts/bootstrap bench` installs them).
         policy: Text("a policy of the gate") = Is("tide");

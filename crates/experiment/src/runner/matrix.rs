@@ -10,11 +10,13 @@ use tidegate_load::Scenario;
 use super::probes::{BACK_OFF, Probes, carried, is_carried};
 use crate::driver::{Offered, driver, requests_each};
 use crate::experiment::{Combination, Experiment, Settings, Windows};
+use crate::folder::RUNS;
 use crate::options::Options;
 use crate::order::{Block, blocks, id};
 use crate::record::{Kind, Planned, Record};
 use crate::resources::Resources;
 use crate::schedule::{Run, Schedule, Taken, planned};
+use crate::system::{EAC_PROFILED, Profile};
 use crate::{Error, Result};
 
 /// Attempts at a run in which the load generator is saturated. On a shared machine that passes.
@@ -220,6 +222,25 @@ impl<'a> Matrix<'a> {
             .ok_or_else(|| Error::Internal(format!("no scenario {}", settings.scenario)))
     }
 
+    /// What connections cost in the last baseline of the block.
+    fn profile(&self, round: u32) -> Result<Profile> {
+        let name = self.baseline(round);
+        let last = self.complete.keys().filter(|id| id.starts_with(&name)).max();
+        let missing = || {
+            let text = format!("no gate told its costs in {name}: {EAC_PROFILED:?} needs them");
+            Error::Machine(text + "; measure a service behind a gate, and start the study anew")
+        };
+        let file = self.options.out.join(RUNS).join(last.ok_or_else(missing)?).join("status.json");
+        let status = std::fs::read_to_string(&file)
+            .map_err(|error| Error::Machine(format!("cannot read {}: {error}", file.display())))?;
+        Profile::of_status(&status).ok_or_else(missing)
+    }
+
+    /// How the names of the block's baselines begin.
+    fn baseline(&self, round: u32) -> String {
+        format!("baseline-r{:02}-b{:03}", round + 1, self.at)
+    }
+
     /// The name with the lowest number that no run has.
     fn free_id(&self, name: &str) -> String {
         let ids = (1..).map(|number| format!("{name}-{number:02}"));
@@ -249,8 +270,7 @@ impl<'a> Schedule<'a> for Matrix<'a> {
                     (what, planned, Offered::at(per_s, None))
                 }
                 Stage::Baseline(off, capacity, _) => {
-                    let name = format!("baseline-r{:02}-b{:03}", round + 1, self.at);
-                    let named = named(&name, Kind::Baseline);
+                    let named = named(&self.baseline(round), Kind::Baseline);
                     let planned = self.of_round(round, named, off, self.windows());
                     let offered = Offered::at(BASELINE * capacity, Some(*capacity));
                     ("baseline without admission control".to_owned(), planned, offered)
@@ -270,7 +290,11 @@ impl<'a> Schedule<'a> for Matrix<'a> {
             };
             let scenario = self.scenario(&planned.settings)?;
             let driver = driver(&planned.settings, scenario, offered, &self.resources.driver);
-            return Ok(Some(Run::new(what, planned, driver)));
+            let mut run = Run::new(what, planned, driver);
+            if run.planned.settings.policy == EAC_PROFILED {
+                run.overrides.profile = Some(self.profile(round)?);
+            }
+            return Ok(Some(run));
         }
     }
 

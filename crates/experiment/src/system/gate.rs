@@ -40,6 +40,39 @@ impl GateTimes {
     }
 }
 
+/// The policy `eac` with costs that were profiled beforehand, as in the study of 2007: in the
+/// baseline of the same round.
+pub const EAC_PROFILED: &str = "eac, profiled";
+
+/// CPU time of a connection with its requests, at gate and service.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Profile {
+    /// Of a new one, in seconds.
+    pub new_s: f64,
+    /// Of a returning one, in seconds.
+    pub returning_s: f64,
+}
+
+impl Profile {
+    /// What a gate measured that shows this `/status`; `None` if it is none of a gate.
+    pub fn of_status(status: &str) -> Option<Self> {
+        let status: serde_json::Value = serde_json::from_str(status).ok()?;
+        let cost = |class| status["control"]["costs"][class]["connection_cpu_s"].as_f64();
+        cost("new").zip(cost("returning")).map(|(new_s, returning_s)| Self { new_s, returning_s })
+    }
+
+    /// The keys of `[admission]`.
+    fn keys(self) -> String {
+        let us = |seconds: f64| (seconds * 1e6).round().max(1.0);
+        let Self { new_s, returning_s } = self;
+        format!(
+            "new_connection_cpu = \"{}us\"\nreturning_connection_cpu = \"{}us\"\n",
+            us(new_s),
+            us(returning_s)
+        )
+    }
+}
+
 /// Starts a gate before the service.
 pub(super) fn start(
     settings: &Settings,
@@ -169,13 +202,14 @@ fn configuration(settings: &Settings, place: &Place, workshop: &Workshop) -> Res
         "[listen]\naddress = {listen:?}\n\n[tls]\ncertificate = {chain}\nkey = {key}\n\n\
          [upstream]\n{upstream}\n\
          [admission]\npolicy = {policy:?}\nrefuse = {refuse:?}\nhold_time = {hold}\n\
-         interval = {interval}\nsession_linger = {linger}\nbrowser_connections = 0\n\n\
+         interval = {interval}\nsession_linger = {linger}\nbrowser_connections = 0\n{profile}\n\
          [limits]\nidle_deadline = {idle}\n\n[admin]\naddress = {admin:?}\n{routes}{more}",
         listen = place.listen,
         admin = place.admin,
         upstream = place.upstream,
         more = place.more,
-        policy = settings.policy,
+        policy = if settings.policy == EAC_PROFILED { "eac" } else { &settings.policy },
+        profile = workshop.overrides.profile.map(Profile::keys).unwrap_or_default(),
         refuse = if settings.room { "page" } else { "reset" },
         hold = ms(times.hold_s, (0.0, 30e3)),
         interval = ms(times.interval_s, (10.0, 60e3)),
@@ -222,5 +256,29 @@ mod tests {
         let text =
             configuration(&settings, &Place::before("https://127.0.0.1:1"), &workshop).unwrap();
         assert!(text.contains("idle_deadline = \"2ms\""), "{text}");
+    }
+
+    #[test]
+    fn eac_is_given_the_costs_that_a_gate_measured() {
+        let cost = |s: f64| serde_json::json!({ "connection_cpu_s": s, "handshake_cpu_s": 9.0 });
+        let costs = serde_json::json!({ "new": cost(0.0019), "returning": cost(0.000_61) });
+        let status = serde_json::json!({ "control": { "costs": costs } }).to_string();
+        let profile = Profile::of_status(&status).unwrap();
+        assert_eq!(Profile::of_status("{}"), None);
+
+        let folder = tempfile::tempdir().unwrap();
+        let mut workshop = Workshop::open(folder.path(), folder.path()).unwrap();
+        workshop.overrides.profile = Some(profile);
+        let certificate = "rsa-2048".into();
+        let settings = Settings { policy: EAC_PROFILED.into(), certificate, ..Settings::default() };
+        let text = configuration(&settings, &Place::before("http://127.0.0.1:1"), &workshop);
+        let text = text.unwrap();
+        for expected in [
+            "policy = \"eac\"",
+            "new_connection_cpu = \"1900us\"",
+            "returning_connection_cpu = \"610us\"",
+        ] {
+            assert!(text.contains(expected), "{expected} is missing in\n{text}");
+        }
     }
 }

@@ -30,7 +30,7 @@ use crate::{Error, Result};
 use brokerage::Brokerage;
 pub use fleet::{Decided, Fleet, fairness};
 use front::Front;
-pub use gate::{GateTimes, TRACE, check_policies};
+pub use gate::{EAC_PROFILED, GateTimes, Profile, TRACE, check_policies};
 pub use messages::{Configuration, Server, leave_out_java};
 pub use site::TRACE as SITE_TRACE;
 pub use tidegate_brokerage::TIERS;
@@ -61,6 +61,8 @@ pub struct Overrides {
     pub gate_times: Option<GateTimes>,
     /// Time from the auction site's start until its pages use their additional CPU time.
     pub extra_cpu_after: Duration,
+    /// What connections cost, for the policy [`EAC_PROFILED`].
+    pub profile: Option<Profile>,
 }
 
 impl Workshop {

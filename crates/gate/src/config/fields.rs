@@ -27,7 +27,7 @@ use tidegate_config::Preset::{Is, Required, Unset};
 use tidegate_config::{
     Address, Boolean, Bytes, Choice, FilePath, Number, OneOrMore, OrOff, Time, Whole, keys,
 };
-use tidegate_control::{CertificateKey, KeyExchange, PolicyKind};
+use tidegate_control::{CertificateKey, EacProfile, KeyExchange, PolicyKind};
 use url::Url as WebUrl;
 
 /// Keys of certificates.
@@ -319,6 +319,13 @@ keys! {
         /// Interval over which the policy `eac` distributes its budget.
         interval: Duration = Is("2s"), Time("10ms", "60s"),
             because "the value of the study of 2007";
+        /// CPU time of a new connection with its requests, at gate and upstream, for the policy
+        /// `eac`: profiled beforehand, as in the study of 2007.
+        new_connection_cpu: Option<Duration> = Unset, Time("1us", "10s"),
+            because "`eac` learns it while it runs, which follows the service as it changes";
+        /// The same of a returning connection.
+        returning_connection_cpu: Option<Duration> = Unset, Time("1us", "10s"),
+            because "`eac` learns it while it runs";
         /// Longest time that a new session waits in the admission queue, before the handshake. Most
         /// wait for less: once a queue stands, the newest connection is admitted first; once an
         /// overload lasts, the others wait for an eighth of it; and nobody waits to an age at which
@@ -607,7 +614,14 @@ impl Admission {
             Policy::Off => PolicyKind::Off,
             // A checked configuration of this policy has a rate.
             Policy::Static => PolicyKind::Static { per_second: self.rate.unwrap_or_default() },
-            Policy::Eac => PolicyKind::Eac { interval: self.interval },
+            Policy::Eac => {
+                let both = self.new_connection_cpu.zip(self.returning_connection_cpu);
+                let profile = both.map(|(new, returning)| EacProfile {
+                    new_cpu_s: new.as_secs_f64(),
+                    returning_cpu_s: returning.as_secs_f64(),
+                });
+                PolicyKind::Eac { interval: self.interval, profile }
+            }
             Policy::Tide => PolicyKind::Tide,
             #[cfg(feature = "rivals")]
             Policy::BacklogOnly => PolicyKind::BacklogOnly,

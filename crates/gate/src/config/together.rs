@@ -113,6 +113,21 @@ pub(super) fn check(config: &Config, root: &Section<'_>) {
         ),
     );
 
+    const NEW: &str = "admission.new_connection_cpu";
+    const RETURNING: &str = "admission.returning_connection_cpu";
+    let of = (admission.new_connection_cpu, admission.returning_connection_cpu);
+    let alone = Problem::new(
+        format!("needs the other one of {NEW} and {RETURNING}"),
+        "give both, as profiled, or leave it out",
+    );
+    rule(&[NEW, RETURNING], of.0.is_some() && of.1.is_none(), alone.clone());
+    rule(&[RETURNING, NEW], of.1.is_some() && of.0.is_none(), alone);
+    rule(
+        &[NEW, "admission.policy"],
+        of.0.is_some() && admission.policy != Policy::Eac,
+        Problem::new("is for the policy eac only", "leave it out, or set policy = \"eac\""),
+    );
+
     rule(
         &["upstream.ca", "upstream.url"],
         upstream.ca.is_some() && !config.upstreams().iter().any(|upstream| upstream.uses_tls()),

@@ -221,7 +221,8 @@ impl<'a> Schedule<'a> for Costs<'a> {
         let id = (format!("{name}-{what}"), Kind::Run);
         let planned = planned(id, &settings, (times, 1), self.resources);
         let mut run = Run::new(what, planned, driver);
-        run.overrides = Overrides { gate_times: Some(gate_times), extra_cpu_after };
+        run.overrides =
+            Overrides { gate_times: Some(gate_times), extra_cpu_after, ..Overrides::default() };
         Ok(Some(run))
     }
 
