@@ -14,6 +14,7 @@ shipped! {
     "lingering",
     "heavy-first",
     "heavy-later",
+    "heavy-pages",
     "long-sessions",
     "short-sessions",
     "two-cores",

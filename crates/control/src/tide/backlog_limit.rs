@@ -39,6 +39,14 @@ pub(crate) struct Work {
     pub(crate) calm_requests: f64,
 }
 
+/// The backlog with which so many processors stay busy, in CPU seconds.
+pub(super) fn limit_s(cpus: f64, handshake: f64, request: f64, tuning: &Tuning) -> f64 {
+    let root = cpus.sqrt();
+    let by_handshakes = (cpus + tuning.reserve_handshakes * root) * handshake;
+    let by_requests = (cpus + tuning.reserve_requests * root) * request;
+    by_handshakes.max(by_requests).max(cpus * tuning.least_limit_s)
+}
+
 impl BacklogLimit {
     /// From now on, nobody knows whether processors have time to spare.
     pub(crate) fn assume_full_use(&mut self) {
@@ -48,14 +56,11 @@ impl BacklogLimit {
     /// From now on, the limit is in CPU seconds.
     pub(crate) fn by_cpu(&mut self, work: Work, tuning: &Tuning) {
         let Work { cpus, utilization, handshake, request, calm_requests } = work;
-        let root = cpus.sqrt();
-        let by_handshakes = (cpus + tuning.reserve_handshakes * root) * handshake;
-        let by_requests = (cpus + tuning.reserve_requests * root) * request;
         *self = Self {
             handshake,
             request,
             calm_requests,
-            limit: by_handshakes.max(by_requests).max(cpus * tuning.least_limit_s),
+            limit: limit_s(cpus, handshake, request, tuning),
             cpus,
             utilization,
         };

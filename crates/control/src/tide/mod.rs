@@ -57,6 +57,8 @@ pub(crate) struct Tide {
     returns: Average,
     refused_per_s: f64,
     shares: ByResource<Share>,
+    /// The resources that limit admission, or nearly do.
+    limiting: ByResource<bool>,
     plan: Plan,
     outlook: Outlook,
     last_denial: Option<Denial>,
@@ -117,6 +119,7 @@ impl Tide {
             returns: Average::new(0.1, 10.0, 4000.0),
             refused_per_s: 0.0,
             shares: ByResource::default(),
+            limiting: ByResource::default(),
             plan,
             outlook: Outlook::default(),
             last_denial: None,
@@ -214,12 +217,15 @@ impl Tide {
             refused_per_s: self.refused_per_s,
             requests_per_s,
             returning_share: self.returns.value(),
-            backlog_share: tuning.backlog_share,
         };
-        let plans = supplies(reading, costs)
-            .map(|supply| (Plan::new(&supply, reading, demand(&supply)), supply));
-        let tightest = plans.min_by(|a, b| a.0.per_second.total_cmp(&b.0.per_second));
+        let of = |supply: &Supply| Plan::new(supply, reading, demand(supply), &tuning);
+        let tightest = supplies(reading, costs)
+            .map(|supply| (of(&supply), supply))
+            .min_by(|a, b| a.0.per_second.total_cmp(&b.0.per_second));
         let (mut plan, supply) = tightest.expect("the gate is always in view");
+        let limits = |supply: &Supply| of(supply).left - plan.left <= tuning.limits_within;
+        self.limiting = supplies(reading, costs)
+            .fold(ByResource::default(), |all, supply| all.with(supply.name, limits(&supply)));
         self.expect(reading, costs, requests_per_s);
         let passed_per_s = requests_per_s * costs.upstream_share;
         let by_latency = self.latency_limit.new_per_s(passed_per_s, interval_s, &tuning);
@@ -276,16 +282,19 @@ impl Tide {
     }
 
     /// Corrects the share of a resource that is planned for by its utilization, while it
-    /// limits admission; otherwise returns it to 1.
+    /// limits admission or nearly does; otherwise returns it to 1. Of two that limit alike, such as
+    /// a service and the host that it has for itself, each tick another one is the tightest.
     fn trim(&mut self, supply: &Supply, interval_s: f64, put_off: bool) {
         if supply.usage.used_cpu_s.is_none() {
             return;
         }
         let tuning = &self.tuning;
+        let limits = matches!(self.plan.limit, Limit::Cpu(_))
+            && self.limiting.get(supply.name).is_some_and(|limits| *limits);
         let in_use = supply.usage.in_use(interval_s);
         let Share { utilization, trim } = self.shares.entry(supply.name);
         *utilization += interval_s * (in_use - *utilization);
-        let per_s = if put_off && self.plan.limit == Limit::Cpu(supply.name) {
+        let per_s = if put_off && limits {
             let missing = tuning.target_utilization - in_use;
             missing * if missing > 0.0 { tuning.trim_rise_per_s } else { tuning.trim_fall_per_s }
         } else {

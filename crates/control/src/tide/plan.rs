@@ -4,6 +4,7 @@ use crate::costs::{Costs, REFUSAL_CPU_S};
 use crate::number::sane;
 use crate::reading::{Reading, Usage};
 use crate::resource::ResourceName;
+use crate::tide::{Tuning, backlog_limit};
 
 /// What the last tick concluded. Times are CPU seconds of the limiting resource.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +17,8 @@ pub(crate) struct Plan {
     pub(crate) refusals_s: f64,
     pub(crate) active_s: f64,
     pub(crate) backlog_s: f64,
+    /// What is left for new sessions, as a share of the supply; below 0 if it is overdrawn.
+    pub(crate) left: f64,
     pub(crate) session_s: f64,
     /// The part of `session_s` that is the handshake.
     pub(crate) handshake_s: f64,
@@ -46,8 +49,6 @@ pub(crate) struct Demand {
     pub(crate) requests_per_s: f64,
     /// Of these, the share that needs a new connection.
     pub(crate) returning_share: f64,
-    /// Share of the backlog that is subtracted.
-    pub(crate) backlog_share: f64,
 }
 
 impl Plan {
@@ -62,6 +63,7 @@ impl Plan {
             refusals_s: 0.0,
             active_s: 0.0,
             backlog_s: 0.0,
+            left: 1.0,
             session_s,
             handshake_s: 0.0,
             per_second,
@@ -69,7 +71,7 @@ impl Plan {
     }
 
     /// For one resource.
-    pub(crate) fn new(supply: &Supply, reading: &Reading, demand: Demand) -> Self {
+    pub(crate) fn new(supply: &Supply, reading: &Reading, demand: Demand, tuning: &Tuning) -> Self {
         let Demand { interval_s, trim, .. } = demand;
         // What follows the first response of a session is forecast from all responses.
         let session_s = supply.handshake + supply.request;
@@ -80,10 +82,12 @@ impl Plan {
             Some(cpu_s) if supply.handshake > 0.0 => sane(cpu_s),
             _ => handshakes * supply.handshake,
         };
-        let backlog_s = demand.backlog_share
-            * (f64::from(reading.in_flight_requests) * supply.passed
-                + handshakes * supply.request
-                + handshakes_s);
+        let in_flight_s = f64::from(reading.in_flight_requests) * supply.passed
+            + handshakes * supply.request
+            + handshakes_s;
+        // What keeps the processors busy is there at the end of the interval as well.
+        let beyond_s = (in_flight_s - supply.busy_backlog_s(tuning)).max(0.0);
+        let backlog_s = tuning.backlog_share * beyond_s;
         let supply_s = supply.usage.capacity_cpus * interval_s;
         let refusals_s = demand.refused_per_s * supply.refusal * interval_s;
         let left_s = trim * supply_s - refusals_s - active_s - backlog_s;
@@ -96,6 +100,7 @@ impl Plan {
             refusals_s,
             active_s,
             backlog_s,
+            left: if supply_s > 0.0 { left_s / supply_s } else { 0.0 },
             session_s,
             handshake_s: supply.handshake,
             // A session that costs nothing here is limited elsewhere.
@@ -149,6 +154,13 @@ pub(crate) struct Supply {
     pub(crate) request: f64,
     /// A request that is with an upstream.
     pub(crate) passed: f64,
+}
+
+impl Supply {
+    /// The backlog with which the processors stay busy, in CPU seconds.
+    fn busy_backlog_s(&self, tuning: &Tuning) -> f64 {
+        backlog_limit::limit_s(self.usage.capacity_cpus, self.handshake, self.passed, tuning)
+    }
 }
 
 /// The resources in view and what work costs on each.

@@ -67,7 +67,10 @@ tuning! {
     /// Least trim, as a share of the resource.
     trim_min = 0.85;
     /// Greatest trim, as a share of the resource.
-    trim_max = 1.12;
+    trim_max = 1.2;
+    /// A resource of which so much more is left for new sessions than of the tightest one, as shares
+    /// of each, limits admission as well.
+    limits_within = 0.1;
     /// Weight of the last tick in the rate of refusals.
     refusals_weight = 0.3;
     /// Shortest interval that is planned, in seconds.
