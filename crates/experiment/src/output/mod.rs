@@ -28,7 +28,8 @@ pub fn finish(experiment: &Experiment, options: &Options, measured: &Measured) -
     let mut summary = Summary::new(&experiment.name, options.quick, provenance);
     summary.machine = measured.machine.clone();
     summary.tables = tables::tables(experiment, &measured.records, &runs);
-    summary.claims = claims::check(experiment, &runs, options.quick);
+    let planned = analysis::planned_runs(&measured.records);
+    summary.claims = claims::check(experiment, &planned, options.quick);
     let rows = tables::every_run(experiment, &measured.records);
     let environment = environment::rows(&summary, &measured.records);
     summary.tables.insert(ENVIRONMENT.into(), environment);
