@@ -250,6 +250,7 @@ impl Customers {
             ("failed_per_s".into(), summary.failed_per_s),
             ("requests_per_s".into(), summary.requests_per_s),
             ("completed_ratio".into(), summary.completed_ratio),
+            ("connections_per_s".into(), per_s(summary.phases.connect.count)),
             ("full_handshakes_per_s".into(), per_s(totals.full_ok)),
             ("resumed_handshakes_per_s".into(), per_s(totals.resumed_ok)),
             ("returning_refused".into(), totals.returning_refused as f64),
