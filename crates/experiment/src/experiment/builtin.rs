@@ -167,8 +167,9 @@ mod tests {
             for claim in &experiment.claims {
                 let Some((right, take)) = &claim.compared_with else { continue };
                 for factor in claim.runs.0.factors().filter(|factor| !right.names(factor)) {
-                    // A peak is one over all loads.
-                    if *take == Take::Peak && LOADS.contains(&factor) {
+                    // A peak is one over all loads, and `each` takes the same level of both sides.
+                    let is_peak = *take == Take::Peak && LOADS.contains(&factor);
+                    if is_peak || claim.each.as_deref() == Some(factor) {
                         continue;
                     }
                     let there = combinations.iter().filter(|it| right.contains(&it.levels));
