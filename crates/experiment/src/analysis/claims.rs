@@ -155,6 +155,7 @@ impl Condition {
         };
         let mut evidence: BTreeMap<String, Value> =
             figures.into_iter().filter_map(finite).collect();
+        evidence.insert("rounds".into(), json!(self.values));
         let without = self.rounds - self.values;
         for (name, count) in [("rounds_without_value", without), ("ratios_to_zero", self.infinite)]
         {
@@ -177,8 +178,7 @@ impl Condition {
     }
 
     fn row(&self) -> Value {
-        let mut row = json!({ "levels": self.levels, "rounds": self.values });
-        row["verdict"] = json!(self.verdict);
+        let mut row = json!({ "levels": self.levels, "verdict": self.verdict });
         for (name, value) in self.evidence() {
             row[name] = value;
         }

@@ -14,7 +14,7 @@ use crate::experiment::Experiment;
 use crate::folder::Folder;
 use crate::options::Options;
 use crate::runner::Measured;
-use crate::summary::Summary;
+use crate::summary::{FIGURES, Summary};
 use page::Report;
 
 /// Analyses complete runs, and writes everything to the study's folder; the summary last.
@@ -35,6 +35,7 @@ pub fn finish(experiment: &Experiment, options: &Options, measured: &Measured) -
     summary.tables.insert(ENVIRONMENT.into(), environment);
     folder.write("results.parquet", &parquet::table(&rows)?)?;
     let drawn = figures::figures(experiment, &runs, options.quick, &measured.unit);
+    summary.tables.insert(FIGURES.into(), figures::rows(&drawn));
     let palette = Palette::of(drawn.iter().flat_map(figures::Drawn::lines));
     let svg = |figure: &figures::Drawn| {
         let title = format!("{} ({})", figure.title, figure.subtitle());
