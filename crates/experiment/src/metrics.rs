@@ -239,6 +239,11 @@ pub fn of(name: &str) -> Option<&'static Metric> {
 /// The courses of all drivers.
 pub const COURSES: &[Course] = &messages::COURSES;
 
+/// Figure of a run before which a service was warmed: the seconds that it took.
+pub(crate) const WARM_UP_S: &str = "warm_up_s";
+/// Whether it was warm by then, 1 or 0: otherwise the time was over.
+pub(crate) const WAS_WARM: &str = "was_warm";
+
 /// A course by name.
 pub fn course(name: &str) -> Option<&'static Course> {
     COURSES.iter().find(|course| course.name == name)

@@ -1,5 +1,6 @@
 //! From complete runs to tables, claims and figures. Pure: everything follows from the runs.
 
+pub mod by_run;
 pub mod claims;
 pub mod curves;
 pub mod figures;

@@ -80,7 +80,7 @@ impl Driver for Customers {
         stated_s: f64,
         started: &Started,
         show: &mut dyn FnMut(&Snapshot) -> ControlFlow<()>,
-    ) -> Result<()> {
+    ) -> Result<Figures> {
         let mut warm_up = WarmUp::new(stated_s, WITHIN);
         let mut plan = self.plan(&window, started)?;
         (plan.warm_up, plan.measure) = (Duration::ZERO, Duration::from_secs_f64(warm_up.most_s()));
@@ -97,7 +97,8 @@ impl Driver for Customers {
         run.map_err(|error| failed(&error))?;
         let json = serde_json::to_string(&warm_up)
             .map_err(|error| Error::Internal(format!("cannot write a warm-up: {error}")))?;
-        write(&window.folder.join("warm-up.json"), &json)
+        write(&window.folder.join("warm-up.json"), &json)?;
+        Ok(warm_up.figures())
     }
 
     fn drive(

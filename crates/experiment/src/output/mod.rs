@@ -8,7 +8,7 @@ use tidegate_host::CoreUse;
 use tidegate_report::Palette;
 
 use crate::Result;
-use crate::analysis::{self, claims, figures, tables};
+use crate::analysis::{self, by_run, claims, figures, tables};
 use crate::environment::{self, ENVIRONMENT};
 use crate::experiment::Experiment;
 use crate::folder::Folder;
@@ -30,7 +30,7 @@ pub fn finish(experiment: &Experiment, options: &Options, measured: &Measured) -
     summary.tables = tables::tables(experiment, &measured.records, &runs);
     let planned = analysis::planned_runs(&measured.records);
     summary.claims = claims::check(experiment, &planned, options.quick);
-    let rows = tables::every_run(experiment, &measured.records);
+    let rows = by_run::every_run(experiment, &measured.records);
     let environment = environment::rows(&summary, &measured.records);
     summary.tables.insert(ENVIRONMENT.into(), environment);
     folder.write("results.parquet", &parquet::table(&rows)?)?;
