@@ -79,7 +79,7 @@ impl Evidence<'_> {
     }
 
     fn here(&self) -> String {
-        let Some(mean) = self.number("mean") else { return "not measured".into() };
+        let Some(mean) = self.number("mean") else { return self.without_mean() };
         let mean = self.shown(mean);
         match (self.number("low_95"), self.number("high_95")) {
             (Some(low), Some(high)) => {
@@ -88,6 +88,16 @@ impl Evidence<'_> {
                 format!("{mean} ({} to {})", ends[0], ends[1])
             }
             _ => mean,
+        }
+    }
+
+    /// Of ratios to 0 there is a lower end at most.
+    fn without_mean(&self) -> String {
+        match (self.number("ratios_to_zero"), self.number("low_95")) {
+            (Some(_), Some(low)) => format!("over {}", self.shown(low)),
+            (Some(_), None) => "∞".into(),
+            (None, _) if self.number("rounds_without_value").is_some() => "no value".into(),
+            (None, _) => "not measured".into(),
         }
     }
 
@@ -117,15 +127,30 @@ impl Evidence<'_> {
         }
     }
 
+    /// ` with load 2, processors 1`; nothing where there is one condition.
+    fn at(&self) -> String {
+        let decides = self.text("decided_by");
+        if decides.is_empty() { String::new() } else { format!(" with {decides}") }
+    }
+
     fn why(&self, verdict: Verdict) -> String {
-        let (limit, decides, all) = (self.limit(), self.text("decided_by"), self.conditions());
-        let at = if decides.is_empty() { String::new() } else { format!(" with {decides}") };
+        let (limit, at) = (self.limit(), self.at());
         let because = self.text("undecided_because");
         if !because.is_empty() {
             let mut letters = because.chars();
             let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
-            return format!("{first}{} (limit: {limit}).", letters.as_str());
+            return format!("{first}{}{at} (limit: {limit}).", letters.as_str());
         }
+        let beyond = match self.number("ratios_to_zero") {
+            Some(1.0) => " What it is compared with was 0 in one round.".into(),
+            Some(rounds) => format!(" What it is compared with was 0 in {rounds} rounds."),
+            None => String::new(),
+        };
+        self.compared(verdict) + &beyond
+    }
+
+    fn compared(&self, verdict: Verdict) -> String {
+        let (limit, all, at) = (self.limit(), self.conditions(), self.at());
         let count =
             |verdict: &str| all.iter().filter(|it| it["verdict"].as_str() == Some(verdict)).count();
         match verdict {
@@ -203,6 +228,30 @@ mod tests {
             (none.here.as_str(), none.why.as_str()),
             ("not measured", "Not measured (limit: at most 1.5×).")
         );
+    }
+
+    #[test]
+    fn a_condition_without_a_value_and_a_ratio_to_zero_say_so() {
+        let why = "no value in 5 of 5 rounds; a verdict takes 5";
+        let evidence = json!({
+            "at_most": 1.5, "is_ratio": true, "undecided_because": why,
+            "rounds_without_value": 5, "decided_by": "load 4",
+        });
+        let none = conclusion(Verdict::Undecided, evidence);
+        assert_eq!(none.here, "no value");
+        let why = "No value in 5 of 5 rounds; a verdict takes 5 with load 4 (limit: at most 1.5×).";
+        assert_eq!(none.why, why);
+        let ratio = |more: Value| {
+            let mut evidence = json!({ "at_most": 1.5, "is_ratio": true, "ratios_to_zero": 2 });
+            evidence.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            conclusion(Verdict::DoesNotHold, evidence)
+        };
+        assert_eq!(
+            (ratio(json!({})).here, ratio(json!({ "low_95": 3.0 })).here),
+            ("∞".into(), "over 3.00×".into())
+        );
+        let why = ratio(json!({})).why;
+        assert!(why.ends_with("What it is compared with was 0 in 2 rounds."), "{why}");
     }
 
     #[test]

@@ -73,6 +73,7 @@ pub const METRICS: &[Metric] = &[
     metric("response_p95_ms", "ms", "95th percentile of the response time"),
     metric("response_p99_ms", "ms", "99th percentile of the response time"),
     metric("full_handshake_share", "share", "share of the completed handshakes that were full"),
+    metric("connections_per_s", "connections/s", "TCP connections opened, per second"),
     metric("full_handshakes_per_s", "handshakes/s", "full handshakes, per second"),
     metric("resumed_handshakes_per_s", "handshakes/s", "resumed handshakes, per second"),
     metric("returning_refused", "sessions", "admitted sessions of which a connection was refused"),
@@ -237,6 +238,11 @@ pub fn of(name: &str) -> Option<&'static Metric> {
 
 /// The courses of all drivers.
 pub const COURSES: &[Course] = &messages::COURSES;
+
+/// Figure of a run before which a service was warmed: the seconds that it took.
+pub(crate) const WARM_UP_S: &str = "warm_up_s";
+/// Whether it was warm by then, 1 or 0: otherwise the time was over.
+pub(crate) const WAS_WARM: &str = "was_warm";
 
 /// A course by name.
 pub fn course(name: &str) -> Option<&'static Course> {

@@ -69,7 +69,7 @@ impl State {
     /// [`Error::Operator`]: it belongs to a study and `resume` is not set, or to another study;
     /// [`Error::Machine`]: it cannot be written.
     pub fn claim(&self, out: &Path, resume: bool) -> Result<()> {
-        // Claims and figures may be others than before: they are written anew.
+        // What is made of the runs may be other than before: it is written anew.
         let folder = Folder::claim(out, resume, self, |text| {
             let remedy = "give the same file and flags, or another --out to start anew";
             self.difference(text).map(|difference| format!("{difference}; {remedy}"))
@@ -77,8 +77,8 @@ impl State {
         folder.map(|_| ())
     }
 
-    /// What a folder has of another study, in words; `None` if it is of the same. Claims, figures
-    /// and the line about it may be others: they follow from the runs, and no run from them.
+    /// What a folder has of another study, in words; `None` if it is of the same. What is made of
+    /// the runs may be other than before, such as claims and figures: no run follows from it.
     fn difference(&self, text: &str) -> Option<String> {
         let mut value: serde_json::Value = match serde_json::from_str(text) {
             Ok(value) => value,
@@ -93,16 +93,17 @@ impl State {
             ));
         }
         if let Some(experiment) = value.get_mut("experiment").and_then(|it| it.as_object_mut()) {
-            for list in ["claims", "figures"] {
-                experiment.insert(list.into(), serde_json::json!([]));
+            let nothing = serde_json::to_value(without_analysis(&self.experiment));
+            let nothing = nothing.unwrap_or_default();
+            for part in ANALYSIS {
+                experiment.insert(part.into(), nothing[part].clone());
             }
         }
         let other: Self = match serde_json::from_value(value) {
             Ok(other) => other,
             Err(error) => return Some(format!("its {STATE} cannot be read ({error})")),
         };
-        let mut own = self.experiment.clone();
-        (own.claims, own.figures) = (Vec::new(), Vec::new());
+        let mut own = without_analysis(&self.experiment);
         own.about.clone_from(&other.experiment.about);
         let differs = [
             (other.experiment.name != self.experiment.name, "is of another experiment"),
@@ -146,6 +147,16 @@ impl State {
             ))
         })
     }
+}
+
+/// The parts of an experiment that say how its runs are analysed.
+const ANALYSIS: [&str; 5] = ["claims", "figures", "tables", "overhead", "servers"];
+
+/// An experiment without [`ANALYSIS`].
+fn without_analysis(experiment: &Experiment) -> Experiment {
+    let (claims, figures, tables) = (Vec::new(), Vec::new(), Vec::new());
+    let (overhead, servers) = (None, None);
+    Experiment { claims, figures, tables, overhead, servers, ..experiment.clone() }
 }
 
 /// Rounds and requests of a full and of a quick run.
@@ -221,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_study_is_analysed_again_with_other_claims_and_figures() {
+    fn a_study_is_analysed_again_with_other_claims_figures_and_tables() {
         let out = tempfile::tempdir().unwrap();
         state().claim(out.path(), false).unwrap();
         // As written by a program that knew other figures.
@@ -229,6 +240,9 @@ mod tests {
         let mut earlier: serde_json::Value =
             serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
         earlier["experiment"]["figures"] = serde_json::json!([{ "shape": "round" }]);
+        earlier["experiment"]["tables"] = serde_json::json!([{ "id": "another" }]);
+        earlier["experiment"]["overhead"] = serde_json::json!({ "factor": "policy" });
+        earlier["experiment"]["servers"] = serde_json::json!({ "per_server": "1" });
         earlier["experiment"]["about"] = "another sentence".into();
         std::fs::write(&file, earlier.to_string()).unwrap();
         let mut now = state();

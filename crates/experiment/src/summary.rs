@@ -11,6 +11,11 @@ use crate::claim::{Claim, Verdict};
 /// Version of the files in a study's folder. A folder of another version is not continued.
 pub const FORMAT: u32 = 1;
 
+/// Name of the table of what a reader has to know.
+pub(crate) const NOTES: &str = "notes";
+/// Name of the table of figures.
+pub(crate) const FIGURES: &str = "figures";
+
 /// A row of a table: values by column.
 pub type Row = Map<String, Value>;
 
@@ -51,7 +56,7 @@ impl Summary {
     pub fn add_notes(&mut self, notes: &[String]) {
         let row = |note: &String| Row::from_iter([("note".to_owned(), note.as_str().into())]);
         if !notes.is_empty() {
-            self.tables.insert("notes".into(), notes.iter().map(row).collect());
+            self.tables.insert(NOTES.into(), notes.iter().map(row).collect());
         }
     }
 

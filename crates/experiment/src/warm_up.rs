@@ -3,6 +3,8 @@
 
 use serde::Serialize;
 
+use crate::metrics::{Figures, WARM_UP_S, WAS_WARM};
+
 /// Stretches in a row that agree.
 const AGREEING: usize = 3;
 /// Longest time until then, in stated warm-ups.
@@ -38,6 +40,12 @@ impl WarmUp {
     /// The seconds so far.
     pub(crate) fn elapsed_s(&self) -> usize {
         self.seconds.len()
+    }
+
+    /// How long it took, and whether the service is warm: 1 or 0.
+    pub(crate) fn figures(&self) -> Figures {
+        let was_warm = if self.is_warm() { 1.0 } else { 0.0 };
+        [(WARM_UP_S.into(), self.elapsed_s() as f64), (WAS_WARM.into(), was_warm)].into()
     }
 
     /// Adds a second: its number of responses and their mean time.
@@ -92,6 +100,21 @@ mod tests {
         assert_eq!(ends(6.0, |second| (10, if second <= 4 { 50.0 } else { 5.0 })), (10, true));
         assert_eq!(ends(6.0, |second| (10, 200.0 / second as f64)), (18, false));
         assert_eq!(ends(6.0, |second| (10, 5.0 + 0.04 * second as f64)), (6, true));
+    }
+
+    #[test]
+    fn a_warm_up_that_was_cut_off_says_so_in_its_figures() {
+        let figures = |falls: bool| {
+            let mut warm_up = WarmUp::new(3.0, 1.1);
+            for second in 1..=9 {
+                warm_up.push(10, if falls { 200.0 / f64::from(second) } else { 5.0 });
+            }
+            warm_up.figures()
+        };
+        for (falls, was_warm) in [(false, 1.0), (true, 0.0)] {
+            let expected = [(WARM_UP_S.to_owned(), 9.0), (WAS_WARM.to_owned(), was_warm)];
+            assert_eq!(figures(falls), expected.into());
+        }
     }
 
     #[test]

@@ -52,8 +52,9 @@ fn every_figure_in_the_text_is_one_of_the_published_tables() {
 fn the_tables_of_the_pages_are_made_from_the_published_ones() {
     for path in pages() {
         let page = read(&path);
-        let renewed = renew_block(&page, &studies());
-        let renewed = renewed.and_then(|page| renew_tables(&page, &Sheets::new(&studies())));
+        let sheets = Sheets::new(&studies());
+        let renewed = renew_block(&page, &sheets);
+        let renewed = renewed.and_then(|page| renew_tables(&page, &sheets));
         let renewed = renewed.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         check_page(&path, &renewed).unwrap();
     }

@@ -115,7 +115,8 @@ fn claims(summary: &Summary) -> String {
         let measured = match (number("mean"), number("low_95"), number("high_95")) {
             (Some(mean), Some(low), Some(high)) => format!("{mean:.3} ({low:.3} to {high:.3})"),
             (Some(mean), ..) => format!("{mean:.3}"),
-            _ => "not measured".into(),
+            _ if number("ratios_to_zero").is_some() => "compared with 0".into(),
+            _ => "no value".into(),
         };
         table.row([claim.verdict.words().to_owned(), claim.id.clone(), measured]);
     }

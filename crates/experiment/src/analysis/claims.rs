@@ -5,6 +5,9 @@
 //! them: pooled, a figure that is good at one load would hide a bad one at another. A ratio whose
 //! two sides span the same levels is therefore one of equal levels: that at twice the capacity is
 //! compared with that at twice the capacity.
+//!
+//! A round in which a condition has no value, such as 0 / 0, counts as one without: the condition
+//! remains, and is undecided if fewer than [`ROUNDS`] are left. A ratio to 0 is infinite.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,11 +55,11 @@ fn claim(rule: &ClaimRule, of: Option<(&str, &str)>, runs: &[Run], load: Option<
     });
     let conditions: Vec<Condition> = values(rule, &left, right.as_ref(), runs, load)
         .into_iter()
-        .map(|(levels, values)| Condition::judged(rule, levels, &values))
+        .map(|(levels, rounds)| Condition::judged(rule, levels, &rounds))
         .collect();
     let mut evidence = BTreeMap::from([
         ("metric".to_owned(), json!(rule.metric)),
-        ("values".into(), json!(conditions.iter().map(|it| it.rounds).sum::<usize>())),
+        ("values".into(), json!(conditions.iter().map(|it| it.values).sum::<usize>())),
         ("is_ratio".into(), json!(rule.compared_with.is_some())),
     ]);
     if !rule.paper.is_empty() {
@@ -101,6 +104,11 @@ fn claim(rule: &ClaimRule, of: Option<(&str, &str)>, runs: &[Run], load: Option<
 struct Condition {
     levels: Levels,
     rounds: usize,
+    /// Rounds that have a value.
+    values: usize,
+    /// Values that are a ratio to 0.
+    infinite: usize,
+    /// NaN without a value.
     mean: f64,
     /// None of one round.
     interval: Option<Interval>,
@@ -108,18 +116,21 @@ struct Condition {
 }
 
 impl Condition {
-    /// Of at least one value.
-    fn judged(rule: &ClaimRule, levels: Levels, values: &[f64]) -> Self {
+    fn judged(rule: &ClaimRule, levels: Levels, rounds: &[Option<f64>]) -> Self {
+        let values: Vec<f64> = rounds.iter().copied().flatten().collect();
         let mean = mean(values.iter().copied()).unwrap_or(f64::NAN);
+        let infinite = values.iter().filter(|value| value.is_infinite()).count();
+        let interval = if infinite > 0 { unbounded(&values) } else { Interval::of_mean(&values) };
         // No metric is below 0, and neither is a ratio.
-        let interval = Interval::of_mean(values).map(Interval::not_negative);
+        let interval = interval.map(Interval::not_negative);
         let verdict = match interval {
             Some(interval) if values.len() >= ROUNDS => {
                 Verdict::within(rule.at_least, rule.at_most, interval.ends())
             }
             _ => Verdict::Undecided,
         };
-        Self { levels, rounds: values.len(), mean, interval, verdict }
+        let (rounds, values) = (rounds.len(), values.len());
+        Self { levels, rounds, values, infinite, mean, interval, verdict }
     }
 
     /// How far it is from breaking the claim, as a share of the limit: the nearer end of the
@@ -131,23 +142,43 @@ impl Condition {
         least.into_iter().chain(most).fold(f64::INFINITY, f64::min)
     }
 
+    /// JSON has no number for what is infinite, so such a figure is left out.
     fn evidence(&self) -> BTreeMap<String, Value> {
-        let mut evidence = BTreeMap::from([("mean".to_owned(), json!(self.mean))]);
-        if let Some(Interval { low, high, .. }) = self.interval {
-            evidence.insert("low_95".into(), json!(low));
-            evidence.insert("high_95".into(), json!(high));
+        let ends = self.interval.map(Interval::ends);
+        let figures = [
+            ("mean", Some(self.mean)),
+            ("low_95", ends.map(|it| it.0)),
+            ("high_95", ends.map(|it| it.1)),
+        ];
+        let finite = |(name, value): (&str, Option<f64>)| {
+            value.filter(|it| it.is_finite()).map(|it| (name.to_owned(), json!(it)))
+        };
+        let mut evidence: BTreeMap<String, Value> =
+            figures.into_iter().filter_map(finite).collect();
+        evidence.insert("rounds".into(), json!(self.values));
+        let without = self.rounds - self.values;
+        for (name, count) in [("rounds_without_value", without), ("ratios_to_zero", self.infinite)]
+        {
+            if count > 0 {
+                evidence.insert(name.into(), json!(count));
+            }
         }
-        if self.rounds < ROUNDS {
+        if self.values < ROUNDS {
             let rounds = if self.rounds == 1 { "round" } else { "rounds" };
-            let why = format!("{} {rounds}; a verdict takes {ROUNDS}", self.rounds);
-            evidence.insert("undecided_because".into(), json!(why));
+            let what = match without {
+                0 => format!("{} {rounds}", self.rounds),
+                _ => format!("no value in {without} of {} {rounds}", self.rounds),
+            };
+            evidence.insert(
+                "undecided_because".into(),
+                json!(format!("{what}; a verdict takes {ROUNDS}")),
+            );
         }
         evidence
     }
 
     fn row(&self) -> Value {
-        let mut row = json!({ "levels": self.levels, "rounds": self.rounds });
-        row["verdict"] = json!(self.verdict);
+        let mut row = json!({ "levels": self.levels, "verdict": self.verdict });
         for (name, value) in self.evidence() {
             row[name] = value;
         }
@@ -159,6 +190,21 @@ impl Condition {
         let levels = self.levels.iter().map(|(factor, level)| format!("{factor} {level}"));
         levels.collect::<Vec<_>>().join(", ")
     }
+}
+
+/// The interval of values of which some are infinite, so that it has no upper end. Its lower end
+/// counts these as the largest of the others: alone they decide nothing. `None` of one value.
+fn unbounded(values: &[f64]) -> Option<Interval> {
+    let finite = values.iter().copied().filter(|value| value.is_finite());
+    let low = match finite.reduce(f64::max) {
+        Some(largest) => {
+            let bounded: Vec<f64> = values.iter().map(|value| value.min(largest)).collect();
+            Interval::of_mean(&bounded)?.low
+        }
+        None if values.len() > 1 => f64::INFINITY,
+        None => return None,
+    };
+    Some(Interval { value: f64::INFINITY, low, high: f64::INFINITY })
 }
 
 /// The condition that decides a claim: the worst verdict, and of these the one that is the
@@ -179,15 +225,20 @@ fn slug(level: &str) -> String {
 /// What runs are matched by: the levels that no selection fixes, and the round.
 type Match = (Levels, u32);
 
+/// What is taken of the runs of a match, with the levels of the fixed factors that a single run
+/// has. `None` where one of them has no value.
+type Taken = BTreeMap<Match, Vec<(Levels, Option<f64>)>>;
+
 /// The figures of a claim by condition, one of each round: those of the left side, divided by
-/// those of the right.
+/// those of the right. `None` in a round without a value. Levels of which a side has no run in any
+/// round are none of a comparison.
 fn values(
     rule: &ClaimRule,
     left: &(Selection, Take),
     right: Option<&(Selection, Take)>,
     runs: &[Run],
     load: Option<&str>,
-) -> BTreeMap<Levels, Vec<f64>> {
+) -> BTreeMap<Levels, Vec<Option<f64>>> {
     // A peak is one over all loads, so the load matches nothing there.
     let peak = left.1 == Take::Peak || right.is_some_and(|(_, take)| *take == Take::Peak);
     let relative: Vec<_> = rule.relative_to.iter().flat_map(|(a, b)| [a, b]).collect();
@@ -200,11 +251,17 @@ fn values(
     let right = right.map(|right| side(compared_metric, right));
     let relative: Vec<_> =
         relative.into_iter().map(|it| side(&rule.metric, &(it.clone(), Take::Mean))).collect();
-    let mut by_levels: BTreeMap<Levels, Vec<f64>> = BTreeMap::new();
+    let compared: Vec<BTreeSet<&Levels>> = right
+        .iter()
+        .chain(&relative)
+        .map(|side| side.keys().map(|(levels, _)| levels).collect())
+        .collect();
+    let mut by_levels: BTreeMap<Levels, Vec<Option<f64>>> = BTreeMap::new();
     for (key, values) in side(&rule.metric, left) {
-        let there = |side: &BTreeMap<Match, Vec<(Levels, f64)>>| {
-            side.get(&key).and_then(|of| mean(of.iter().map(|it| it.1)))
-        };
+        if !compared.iter().all(|levels| levels.contains(&key.0)) {
+            continue;
+        }
+        let there = |side: &Taken| mean_of_all(side.get(&key)?.iter().map(|it| it.1));
         let reference = match (&right, &relative[..]) {
             (None, _) => Some(1.0),
             (Some(right), [of, to]) => {
@@ -212,16 +269,20 @@ fn values(
             }
             (Some(right), _) => there(right),
         };
-        let Some(reference) = reference else { continue };
         for (of_fixed, value) in values {
-            let value = value / reference;
-            if value.is_finite() {
-                let levels = key.0.iter().chain(&of_fixed).map(|(a, b)| (a.clone(), b.clone()));
-                by_levels.entry(levels.collect()).or_default().push(value);
-            }
+            let levels = key.0.iter().chain(&of_fixed).map(|(a, b)| (a.clone(), b.clone()));
+            let ratio = value.zip(reference).map(|(value, reference)| value / reference);
+            // Of 0 and 0.
+            let ratio = ratio.filter(|it| !it.is_nan());
+            by_levels.entry(levels.collect()).or_default().push(ratio);
         }
     }
     varying(by_levels)
+}
+
+/// The mean of values that are all known: without one of two loads it would be that of the other.
+fn mean_of_all(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    mean(values.collect::<Option<Vec<f64>>>()?)
 }
 
 /// The factors that match nothing: those that a selection names, unless all of them ask the same of
@@ -234,13 +295,13 @@ fn fixed<'s>(left: &'s Selection, others: &[&'s Selection]) -> BTreeSet<&'s str>
 }
 
 /// Without the factors of which there is one level.
-fn varying(by_levels: BTreeMap<Levels, Vec<f64>>) -> BTreeMap<Levels, Vec<f64>> {
+fn varying(by_levels: BTreeMap<Levels, Vec<Option<f64>>>) -> BTreeMap<Levels, Vec<Option<f64>>> {
     let mut seen: BTreeMap<&String, BTreeSet<&String>> = BTreeMap::new();
     for (factor, level) in by_levels.keys().flatten() {
         seen.entry(factor).or_default().insert(level);
     }
     let several = |factor: &String| seen[factor].len() > 1;
-    let mut named: BTreeMap<Levels, Vec<f64>> = BTreeMap::new();
+    let mut named: BTreeMap<Levels, Vec<Option<f64>>> = BTreeMap::new();
     for (levels, values) in &by_levels {
         let levels = levels.iter().filter(|(factor, _)| several(factor));
         let levels = levels.map(|(a, b)| (a.clone(), b.clone())).collect();
@@ -249,25 +310,23 @@ fn varying(by_levels: BTreeMap<Levels, Vec<f64>>) -> BTreeMap<Levels, Vec<f64>> 
     named
 }
 
-/// What is taken of the selected runs of each match, with the levels of the fixed factors that a
-/// single run has.
+/// What is taken of the selected runs of each match.
 fn taken(
     (rule, metric): (&ClaimRule, &str),
     (selection, take): &(Selection, Take),
     runs: &[Run],
     fixed: &BTreeSet<&str>,
     load: Option<&str>,
-) -> BTreeMap<Match, Vec<(Levels, f64)>> {
-    let selected = runs.iter().filter(|run| selection.contains(&run.levels));
-    let mut matches: BTreeMap<Match, Vec<(&Run, f64)>> = BTreeMap::new();
-    for run in selected {
-        let Some(value) = run.value(metric) else { continue };
+) -> Taken {
+    let mut matches: BTreeMap<Match, Vec<&Run>> = BTreeMap::new();
+    for run in runs.iter().filter(|run| selection.contains(&run.levels)) {
         let mut levels = run.levels.clone();
         levels.retain(|factor, _| !fixed.contains(factor.as_str()));
-        matches.entry((levels, run.round)).or_default().push((run, value));
+        matches.entry((levels, run.round)).or_default().push(run);
     }
     let peak_of = rule.peak_of.as_deref().unwrap_or(metric);
-    let of = |(key, runs): (&Match, &Vec<(&Run, f64)>)| {
+    let value = |run: &&Run| run.value(metric);
+    let of = |(key, runs): (&Match, &Vec<&Run>)| {
         let values = match take {
             Take::Each => {
                 let of_fixed = |run: &Run| {
@@ -275,26 +334,24 @@ fn taken(
                     levels.retain(|factor, _| fixed.contains(factor.as_str()));
                     levels
                 };
-                runs.iter().map(|(run, value)| (of_fixed(run), *value)).collect()
+                runs.iter().map(|run| (of_fixed(run), value(run))).collect()
             }
-            Take::Mean => {
-                vec![(Levels::new(), mean(runs.iter().map(|(_, value)| *value))?)]
-            }
+            Take::Mean => vec![(Levels::new(), mean_of_all(runs.iter().map(value)))],
             Take::Peak => {
-                let at = peak(&matches, key, peak_of, load)?;
-                let there = runs.iter().filter(|(run, _)| load_of(run, load) == at);
-                vec![(Levels::new(), mean(there.map(|(_, value)| *value))?)]
+                let at = peak(&matches, key, peak_of, load);
+                let there = runs.iter().filter(|run| Some(load_of(run, load)) == at);
+                vec![(Levels::new(), mean_of_all(there.map(value)))]
             }
         };
-        Some((key.clone(), values))
+        (key.clone(), values)
     };
-    matches.iter().filter_map(of).collect()
+    matches.iter().map(of).collect()
 }
 
 /// The load with the highest mean of a metric over the other rounds; of a single round, over that
 /// one. A round's own values do not choose it: its highest value would be raised by noise.
 fn peak<'a>(
-    matches: &BTreeMap<Match, Vec<(&'a Run, f64)>>,
+    matches: &BTreeMap<Match, Vec<&'a Run>>,
     (levels, round): &Match,
     metric: &str,
     load: Option<&str>,
@@ -303,7 +360,7 @@ fn peak<'a>(
     let alone = of_levels().count() == 1;
     let mut by_load: BTreeMap<&'a str, Vec<f64>> = BTreeMap::new();
     for (_, runs) in of_levels().filter(|((_, other), _)| alone || other != round) {
-        for (run, _) in runs {
+        for run in runs {
             let Some(value) = run.value(metric) else { continue };
             by_load.entry(load_of(run, load)).or_default().push(value);
         }

@@ -4,13 +4,17 @@ mod bars;
 mod groups;
 mod lines;
 
+use std::collections::BTreeSet;
+
 use maud::Markup;
+use serde_json::json;
 use tidegate_report::{Line, figure, stacked};
 use tidegate_stats::Interval;
 
 use super::{Run, load_factor, of_rounds};
 use crate::experiment::{Experiment, FigureRule, Selection, Shows, Windows, XAxis};
 use crate::metrics;
+use crate::summary::Row;
 use bars::Bars;
 use groups::groups;
 use lines::Lines;
@@ -20,6 +24,8 @@ pub(super) use lines::course;
 pub struct Drawn {
     /// Short name, also of its files.
     pub id: String,
+    /// What the experiment's file calls it: a rule can be drawn for each of several levels.
+    rule: String,
     /// Its title.
     pub title: String,
     /// A sentence below it.
@@ -98,6 +104,7 @@ pub fn figures(experiment: &Experiment, runs: &[Run], quick: bool, unit: &str) -
     }
     drawn.extend(experiment.overhead.as_ref().map(|rule| Drawn {
         id: "overhead".into(),
+        rule: "overhead".into(),
         title: "What a connection adds, against the work of a transaction".into(),
         note: format!(
             "CPU time that a kind of connection adds, as a share of the CPU time of the same \
@@ -110,6 +117,28 @@ pub fn figures(experiment: &Experiment, runs: &[Run], quick: bool, unit: &str) -
     }));
     drawn.retain(|figure| !figure.is_empty());
     drawn
+}
+
+/// The first `count` figures of a page, one of each rule in the order of the file, and the others.
+pub fn split_first(drawn: &[Drawn], count: usize) -> (Vec<&Drawn>, Vec<&Drawn>) {
+    let first: Vec<&str> = first_of_rules(drawn).take(count).map(|it| it.id.as_str()).collect();
+    drawn.iter().partition(|figure| first.contains(&figure.id.as_str()))
+}
+
+/// The first figure of each rule.
+fn first_of_rules(drawn: &[Drawn]) -> impl Iterator<Item = &Drawn> {
+    let mut rules = BTreeSet::new();
+    drawn.iter().filter(move |figure| rules.insert(&figure.rule))
+}
+
+/// The table of the first figure of each rule: its file, and its title.
+pub fn rows(drawn: &[Drawn]) -> Vec<Row> {
+    let row = |figure: &Drawn| {
+        let title = format!("{} ({})", figure.title, figure.of);
+        let title = title.trim_end_matches(" ()");
+        Row::from_iter([("id".to_owned(), json!(figure.id)), ("title".to_owned(), json!(title))])
+    };
+    first_of_rules(drawn).map(row).collect()
 }
 
 /// The ends of the interval over the rounds; none of a single round. No figure is below 0.
@@ -179,6 +208,7 @@ fn draw(
     };
     Drawn {
         id,
+        rule: rule.id.clone(),
         title: rule.title.clone(),
         note: note.trim().to_owned(),
         of: of.map_or("", |(_, level, _)| level).to_owned(),

@@ -1,5 +1,6 @@
 //! From complete runs to tables, claims and figures. Pure: everything follows from the runs.
 
+pub mod by_run;
 pub mod claims;
 pub mod curves;
 pub mod figures;
@@ -59,6 +60,20 @@ pub fn runs(records: &[Record]) -> Vec<Run> {
     let usual = usual_cost(records);
     let sound = records.iter().filter(|it| it.planned.kind == Kind::Run && it.is_sound());
     sound.map(|record| run(record, usual)).collect()
+}
+
+/// All runs, without figures where the load generator was saturated: a condition of which nothing
+/// is known remains one.
+pub fn planned_runs(records: &[Record]) -> Vec<Run> {
+    let usual = usual_cost(records);
+    let of = |record: &Record| {
+        let run = run(record, usual);
+        match record.is_sound() {
+            true => run,
+            false => Run { figures: Figures::new(), phases: Figures::new(), ..run },
+        }
+    };
+    records.iter().filter(|it| it.planned.kind == Kind::Run).map(of).collect()
 }
 
 /// The runs whose load generator was saturated in every try.

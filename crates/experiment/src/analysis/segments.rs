@@ -96,14 +96,19 @@ fn gate(run: &Run, ending: &str) -> Option<Vec<f64>> {
 }
 
 /// Mean milliseconds per answered request. A connection and its handshake serve several requests,
-/// so each of these has a part of their time: time of a handshake × handshakes ÷ requests.
+/// so each of these has a part of their time: time of a handshake × handshakes ÷ requests. Runs of
+/// before connections were counted have as many as handshakes.
 fn customer(run: &Run) -> Option<Vec<f64>> {
     let requests = run.figure("requests_per_s").filter(|it| *it > 0.0)?;
     let each = |name: &str| run.figure(name).unwrap_or_default() / requests;
     let ms = |name: &str| run.phases.get(name).copied().unwrap_or_default();
     let (full, resumed) = (each("full_handshakes_per_s"), each("resumed_handshakes_per_s"));
+    let connections = match run.figure("connections_per_s") {
+        Some(_) => each("connections_per_s"),
+        None => full + resumed,
+    };
     let values = vec![
-        ms("customer.connect") * (full + resumed),
+        ms("customer.connect") * connections,
         ms("customer.full_handshake") * full,
         ms("customer.resumed_handshake") * resumed,
         ms("customer.first_byte"),
@@ -160,6 +165,23 @@ mod tests {
         for (value, expected) in values.iter().zip([0.1, 1.0, 0.2, 3.0, 0.0]) {
             assert!((value - expected).abs() < 1e-9, "{values:?}");
         }
+    }
+
+    #[test]
+    fn in_the_clear_the_phases_of_a_request_add_up_to_its_response_time() {
+        // A connection for every second request: 1 ms / 2 + 0.8 ms + 0.2 ms.
+        let figures = [
+            ("requests_per_s", 100.0),
+            ("connections_per_s", 50.0),
+            ("full_handshakes_per_s", 0.0),
+            ("resumed_handshakes_per_s", 0.0),
+            ("response_mean_ms", 1.5),
+        ];
+        let phases =
+            [("customer.connect", 1.0), ("customer.first_byte", 0.8), ("customer.last_byte", 0.2)];
+        let run = with(&figures, &phases);
+        let sum: f64 = values(Segments::Customer, &run).unwrap().iter().sum();
+        assert!((sum - run.figure("response_mean_ms").unwrap()).abs() < 1e-9, "{sum}");
     }
 
     #[test]

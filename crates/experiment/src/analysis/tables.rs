@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 use tidegate_stats::{Interval, mean};
 
+use super::by_run::{baselines, every_run, phase_runs, warm_ups};
 use super::curves::{Curve, Point, curves};
 use super::figures::course;
 use super::overhead::{crossing, overhead};
@@ -12,10 +13,10 @@ use super::published::{beside, beside_points, beside_ratios};
 use super::rows::{columns, put};
 use super::scalability::scalability;
 use super::servers::servers;
-use super::{Run, is_closed, of_rounds, run, usual_cost};
+use super::{Run, is_closed, of_rounds};
 use crate::experiment::{Experiment, Levels, TableRule};
 use crate::metrics::{self, messages};
-use crate::record::{Kind, Record};
+use crate::record::Record;
 use crate::summary::Row;
 
 /// Every table by name.
@@ -38,8 +39,10 @@ pub fn tables(
         ("overhead", overhead(experiment, runs)),
         ("series", series(experiment, runs)),
         ("courses", courses(experiment, runs)),
-        ("baselines", baselines(records)),
+        ("baselines", baselines(experiment, records)),
+        ("warm_ups", warm_ups(experiment, records)),
         ("runs", every_run(experiment, records)),
+        ("phase_runs", phase_runs(experiment, runs)),
     ];
     let all = all.into_iter().map(|(name, rows)| (name.to_owned(), rows));
     let asked =
@@ -62,7 +65,12 @@ fn asked(experiment: &Experiment, table: &TableRule, runs: &[Run]) -> Vec<Row> {
 
 /// A figure of runs: the mean over the rounds, and its interval where there are several.
 fn put_mean(row: &mut Row, name: &str, runs: &[&Run], value: impl Fn(&Run) -> Option<f64>) {
-    let rounds = of_rounds(runs.iter().filter_map(|run| Some((run.round, value(run)?))));
+    put_rounds(row, name, runs.iter().filter_map(|run| Some((run.round, value(run)?))));
+}
+
+/// The same of values, each with its round.
+fn put_rounds(row: &mut Row, name: &str, values: impl IntoIterator<Item = (u32, f64)>) {
+    let rounds = of_rounds(values);
     put(row, name, mean(rounds.iter().copied()));
     if let Some(interval) = Interval::of_mean(&rounds) {
         // No metric is below 0.
@@ -302,67 +310,19 @@ fn series(experiment: &Experiment, runs: &[Run]) -> Vec<Row> {
     rows
 }
 
-/// The courses: the mean over the rounds at each position.
+/// The courses: mean and interval over the rounds at each position.
 fn courses(experiment: &Experiment, runs: &[Run]) -> Vec<Row> {
     let mut rows = Vec::new();
     for (levels, runs) in in_order(experiment, runs) {
         for of in metrics::COURSES {
-            for (at, value) in course(&runs, of.name) {
+            for (at, rounds) in course(&runs, of.name) {
                 let mut row = columns(experiment, &levels);
                 row.insert("course".into(), json!(of.name));
-                row.extend([("at".to_owned(), json!(at)), ("mean".to_owned(), json!(value))]);
+                row.insert("at".into(), json!(at));
+                put_rounds(&mut row, "mean", rounds);
                 rows.push(row);
             }
         }
     }
     rows
-}
-
-/// Capacities and baselines.
-fn baselines(records: &[Record]) -> Vec<Row> {
-    let usual = usual_cost(records);
-    let others = records.iter().filter(|record| record.planned.kind != Kind::Run);
-    let mut others: Vec<&Record> = others.collect();
-    others.sort_by_key(|record| record.provenance.started_unix_s);
-    let row = |record: &Record| {
-        let run = run(record, usual);
-        let mut row = Row::new();
-        row.insert("run".into(), json!(record.planned.id));
-        row.insert("processors".into(), json!(record.planned.settings.processors));
-        row.insert("certificate".into(), json!(record.planned.settings.certificate));
-        row.insert("tls".into(), json!(record.planned.settings.tls));
-        for metric in [
-            "offered_per_s",
-            "requests_per_s",
-            "completed_ratio",
-            "server_use",
-            "others_use",
-            "machine_speed",
-        ] {
-            put(&mut row, metric, run.figure(metric));
-        }
-        row
-    };
-    others.into_iter().map(row).collect()
-}
-
-/// Every run with all its figures.
-pub fn every_run(experiment: &Experiment, records: &[Record]) -> Vec<Row> {
-    let usual = usual_cost(records);
-    let row = |record: &Record| {
-        let run = run(record, usual);
-        let mut row = Row::new();
-        row.insert("run".into(), json!(record.planned.id));
-        row.insert("round".into(), json!(record.planned.round + 1));
-        row.extend(columns(experiment, &record.planned.levels));
-        row.insert("granted_cpus".into(), json!(record.planned.cpus));
-        for metric in metrics::of_site(&experiment.base.site) {
-            put(&mut row, &metric.name, run.figure(&metric.name));
-        }
-        row.insert("driver_saturated".into(), json!(!record.is_sound()));
-        row.insert("commit".into(), json!(record.provenance.commit));
-        row.insert("started_unix_s".into(), json!(record.provenance.started_unix_s));
-        row
-    };
-    records.iter().filter(|record| record.planned.kind == Kind::Run).map(row).collect()
 }

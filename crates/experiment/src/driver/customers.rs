@@ -80,7 +80,7 @@ impl Driver for Customers {
         stated_s: f64,
         started: &Started,
         show: &mut dyn FnMut(&Snapshot) -> ControlFlow<()>,
-    ) -> Result<()> {
+    ) -> Result<Figures> {
         let mut warm_up = WarmUp::new(stated_s, WITHIN);
         let mut plan = self.plan(&window, started)?;
         (plan.warm_up, plan.measure) = (Duration::ZERO, Duration::from_secs_f64(warm_up.most_s()));
@@ -97,7 +97,8 @@ impl Driver for Customers {
         run.map_err(|error| failed(&error))?;
         let json = serde_json::to_string(&warm_up)
             .map_err(|error| Error::Internal(format!("cannot write a warm-up: {error}")))?;
-        write(&window.folder.join("warm-up.json"), &json)
+        write(&window.folder.join("warm-up.json"), &json)?;
+        Ok(warm_up.figures())
     }
 
     fn drive(
@@ -250,6 +251,7 @@ impl Customers {
             ("failed_per_s".into(), summary.failed_per_s),
             ("requests_per_s".into(), summary.requests_per_s),
             ("completed_ratio".into(), summary.completed_ratio),
+            ("connections_per_s".into(), per_s(summary.phases.connect.count)),
             ("full_handshakes_per_s".into(), per_s(totals.full_ok)),
             ("resumed_handshakes_per_s".into(), per_s(totals.resumed_ok)),
             ("returning_refused".into(), totals.returning_refused as f64),

@@ -73,7 +73,7 @@ impl Readings {
 /// What comes to a system.
 pub trait Driver {
     /// Lets it come to a service that has just started, until the service is warm: for so many
-    /// seconds as are stated, or for longer.
+    /// seconds as are stated, or for longer. Returns how long, and whether it is warm.
     ///
     /// # Errors
     /// As of [`drive`](Self::drive).
@@ -83,8 +83,8 @@ pub trait Driver {
         _stated_s: f64,
         _started: &Started,
         _show: &mut dyn FnMut(&Snapshot) -> ControlFlow<()>,
-    ) -> Result<()> {
-        Ok(())
+    ) -> Result<Figures> {
+        Ok(Figures::new())
     }
 
     /// Lets it come, and reads what the system does meanwhile. It ends early once `show` breaks.

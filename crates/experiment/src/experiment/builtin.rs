@@ -50,7 +50,7 @@ mod tests {
     use super::*;
     use crate::analysis::claims::{ROUNDS, check};
     use crate::analysis::{Run, runs};
-    use crate::experiment::{Combination, Selection};
+    use crate::experiment::{Combination, LOADS, Selection, Take};
     use crate::record::tests::record;
     use crate::{metrics, phases};
     use std::collections::BTreeSet;
@@ -120,6 +120,30 @@ mod tests {
             let runs = measured(&experiment, false);
             for claim in check(&experiment, &runs, false) {
                 assert_ne!(claim.evidence["values"], 0, "{}: {}", one.name, claim.id);
+            }
+        }
+    }
+
+    /// A factor that only the left side of a ratio names is matched by nothing, so that with
+    /// several levels on the right its figure would be a mean over them.
+    #[test]
+    fn what_a_claim_compares_with_does_not_mix_levels_that_it_names_on_one_side() {
+        for one in BUILT_IN {
+            let experiment = one.experiment();
+            let combinations = experiment.combinations(false);
+            for claim in &experiment.claims {
+                let Some((right, take)) = &claim.compared_with else { continue };
+                for factor in claim.runs.0.factors().filter(|factor| !right.names(factor)) {
+                    // A peak is one over all loads, and `each` takes the same level of both sides.
+                    let is_peak = *take == Take::Peak && LOADS.contains(&factor);
+                    if is_peak || claim.each.as_deref() == Some(factor) {
+                        continue;
+                    }
+                    let there = combinations.iter().filter(|it| right.contains(&it.levels));
+                    let levels: BTreeSet<&String> =
+                        there.filter_map(|it| it.levels.get(factor)).collect();
+                    assert!(levels.len() < 2, "{}: {}: {factor}: {levels:?}", one.name, claim.id);
+                }
             }
         }
     }

@@ -8,13 +8,13 @@ use tidegate_host::CoreUse;
 use tidegate_report::Palette;
 
 use crate::Result;
-use crate::analysis::{self, claims, figures, tables};
+use crate::analysis::{self, by_run, claims, figures, tables};
 use crate::environment::{self, ENVIRONMENT};
 use crate::experiment::Experiment;
 use crate::folder::Folder;
 use crate::options::Options;
 use crate::runner::Measured;
-use crate::summary::Summary;
+use crate::summary::{FIGURES, Summary};
 use page::Report;
 
 /// Analyses complete runs, and writes everything to the study's folder; the summary last.
@@ -28,12 +28,14 @@ pub fn finish(experiment: &Experiment, options: &Options, measured: &Measured) -
     let mut summary = Summary::new(&experiment.name, options.quick, provenance);
     summary.machine = measured.machine.clone();
     summary.tables = tables::tables(experiment, &measured.records, &runs);
-    summary.claims = claims::check(experiment, &runs, options.quick);
-    let rows = tables::every_run(experiment, &measured.records);
+    let planned = analysis::planned_runs(&measured.records);
+    summary.claims = claims::check(experiment, &planned, options.quick);
+    let rows = by_run::every_run(experiment, &measured.records);
     let environment = environment::rows(&summary, &measured.records);
     summary.tables.insert(ENVIRONMENT.into(), environment);
     folder.write("results.parquet", &parquet::table(&rows)?)?;
     let drawn = figures::figures(experiment, &runs, options.quick, &measured.unit);
+    summary.tables.insert(FIGURES.into(), figures::rows(&drawn));
     let palette = Palette::of(drawn.iter().flat_map(figures::Drawn::lines));
     let svg = |figure: &figures::Drawn| {
         let title = format!("{} ({})", figure.title, figure.subtitle());

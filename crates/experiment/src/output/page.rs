@@ -8,7 +8,7 @@ mod words;
 use maud::{Markup, html};
 use tidegate_report::{Page, Palette};
 
-use crate::analysis::figures::Drawn;
+use crate::analysis::figures::{Drawn, split_first};
 use crate::analysis::is_closed;
 use crate::driver::METHOD;
 use crate::environment;
@@ -16,7 +16,7 @@ use crate::experiment::Experiment;
 use crate::options::Options;
 use crate::summary::Summary;
 
-/// Figures that stand before the method.
+/// Figures that stand before the method, each of another rule.
 const FIRST_FIGURES: usize = 3;
 
 /// What the page shows.
@@ -42,17 +42,17 @@ impl Report<'_> {
         let page = claims::all(page, self);
         let page = page
             .only_if(self.summary.claims.is_empty(), |page| page.cards("key", words::cards(self)));
-        let (first, others) = self.drawn.split_at(self.drawn.len().min(FIRST_FIGURES));
-        let figures = |page: Page, title: &str, drawn: &[Drawn]| {
+        let (first, others) = split_first(self.drawn, FIRST_FIGURES);
+        let figures = |page: Page, title: &str, drawn: &[&Drawn]| {
             page.only_if(!drawn.is_empty(), |page| {
-                page.heading(title).figures(drawn.iter().map(Drawn::on_page))
+                page.heading(title).figures(drawn.iter().map(|it| it.on_page()))
             })
         };
-        let page = figures(page, "Figures", first).only_if(!first.is_empty(), |page| {
+        let page = figures(page, "Figures", &first).only_if(!first.is_empty(), |page| {
             page.soft(html! { "Each point and bar is the mean over the rounds. All figures are in " code { "figures/" } " as SVG and PNG." })
         });
         let page = page.heading("How it was measured").definitions(self.how());
-        figures(tables::all(page, self), "Further figures", others).html()
+        figures(tables::all(page, self), "Further figures", &others).html()
     }
 
     fn how(&self) -> Markup {

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use tidegate_host::Machine;
 
 use super::*;
@@ -62,6 +64,15 @@ fn a_report_begins_with_conclusions_then_has_three_figures_then_the_method_then_
     let places = heads.map(|head| page.find(head).unwrap_or_else(|| panic!("{head}: {page}")));
     assert!(places.is_sorted(), "{places:?}");
     assert_eq!(page[places[2]..places[3]].matches("<figure").count(), 3);
+    // One of each rule of the file, which draws one for each handshake.
+    let figures =
+        summary.tables["figures"].iter().take(3).map(|row| row["title"].as_str().unwrap());
+    let titles: BTreeSet<&str> =
+        figures.map(|title| title.split(" (").next().unwrap_or_default()).collect();
+    assert_eq!(titles.len(), 3, "{titles:?}");
+    for title in titles {
+        assert!(page[places[2]..places[3]].contains(title), "{title}");
+    }
     assert!(page.contains("14 to 21 %") && page.contains("✗ does not hold"));
     let environment = &summary.tables["environment"];
     assert!(environment.iter().any(|row| row["value"] == "AMD EPYC 7763, 0 processors"));

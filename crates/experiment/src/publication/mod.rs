@@ -1,6 +1,7 @@
 //! What stands in the repository of finished studies: tables as CSV, the first table of each
 //! page, and the figures in its text, which are compared with the tables.
 
+mod citation;
 mod expression;
 mod figures;
 mod names;

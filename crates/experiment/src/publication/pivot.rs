@@ -158,10 +158,14 @@ impl<'t> Pivot<'t> {
         };
         let shown = figure(name)?;
         let ends = [format!("{name}_low_95"), format!("{name}_high_95")];
-        if !self.intervals || ends.iter().any(|end| sheet.column(end).is_err()) {
+        // Of one round there is none.
+        let is_known = |end: &String| sheet.column(end).is_ok_and(|at| !row[at].is_empty());
+        if !self.intervals || !ends.iter().all(is_known) {
             return Ok(shown);
         }
-        Ok(format!("{shown} ({} to {})", figure(&ends[0])?, figure(&ends[1])?))
+        let [low, high] = [figure(&ends[0])?, figure(&ends[1])?];
+        let without_unit = |end: &str| end.trim_end_matches(['\u{a0}', ' ', '%']).to_owned();
+        Ok(format!("{shown} ({} to {})", without_unit(&low), without_unit(&high)))
     }
 }
 
@@ -184,6 +188,8 @@ off,0.9,123.4,100.1,146.7,1
 off,4,7.04,0,20,0.05
 tide,4,130.2,,,1
 ";
+        let shares = "policy,use_share,use_share_low_95,use_share_high_95\noff,0.32,0.28,0.36\n";
+        std::fs::write(root.path().join("o/shares.csv"), shares).unwrap();
         std::fs::write(root.path().join("o/points.csv"), points).unwrap();
         renew(page, &Sheets::new(root.path()))
     }
@@ -212,6 +218,16 @@ tide,4,130.2,,,1
         let made = renewed(page).unwrap();
         let expected = "| policy | load | requests/s | completed ratio |\n| --- | --- | --- | --- |\n| off | 0.9 | 123 (100 to 147) | 100 % |\n|  | 4 | 7.04 (0 to 20.0) | 5.0 % |\n";
         assert!(made.ends_with(expected), "{made}");
+    }
+
+    #[test]
+    fn an_interval_has_its_unit_once_and_one_round_has_none() {
+        let page = "<!-- table: o/shares | rows: policy | cells: use_share | intervals -->";
+        let made = renewed(page).unwrap();
+        assert!(made.ends_with("| off | 32 % (28 to 36) |\n"), "{made}");
+        let page = "<!-- table: o/points | rows: policy | columns: load | cells: requests_per_s | intervals -->";
+        let made = renewed(page).unwrap();
+        assert!(made.ends_with("| tide | – | 130 |\n"), "{made}");
     }
 
     #[test]

@@ -88,18 +88,33 @@ fn text(value: Option<&Value>) -> String {
 #[derive(Debug)]
 pub struct Sheets {
     root: PathBuf,
+    /// A study, and the folder that its tables are in until they are published.
+    staged: Option<(String, PathBuf)>,
     known: RefCell<BTreeMap<String, Rc<Sheet>>>,
 }
 
 impl Sheets {
     /// Those in `root`, a folder with a folder for each study.
     pub fn new(root: &Path) -> Self {
-        Self { root: root.to_owned(), known: RefCell::default() }
+        Self { root: root.to_owned(), staged: None, known: RefCell::default() }
+    }
+
+    /// The same with a study that is not published yet: its tables are those in `folder`.
+    pub(super) fn with(self, study: &str, folder: &Path) -> Self {
+        Self { staged: Some((study.to_owned(), folder.to_owned())), ..self }
+    }
+
+    /// The folder of a study's tables.
+    pub(super) fn folder(&self, study: &str) -> PathBuf {
+        match &self.staged {
+            Some((staged, folder)) if staged == study => folder.clone(),
+            _ => self.root.join(study),
+        }
     }
 
     /// Whether the summary of a study is published.
     pub(super) fn is_published(&self, study: &str) -> bool {
-        self.root.join(study).join(SUMMARY).exists()
+        self.folder(study).join(SUMMARY).exists()
     }
 
     /// The table `STUDY/TABLE`.
@@ -111,14 +126,15 @@ impl Sheets {
             let letter = |it: char| it.is_ascii_alphanumeric() || it == '-' || it == '_';
             !part.is_empty() && part.chars().all(letter)
         };
-        if !matches!(name.split_once('/'), Some((study, table)) if is_name(study) && is_name(table))
-        {
+        let parts = name.split_once('/');
+        let Some((study, table)) = parts.filter(|(study, table)| is_name(study) && is_name(table))
+        else {
             return Err(format!("{name:?} names no table; write STUDY/TABLE, as overload/points"));
-        }
+        };
         if let Some(known) = self.known.borrow().get(name) {
             return Ok(Rc::clone(known));
         }
-        let path = self.root.join(format!("{name}.csv"));
+        let path = self.folder(study).join(format!("{table}.csv"));
         let text = tidegate_config::read_text(&path, LARGEST)
             .map_err(|error| format!("{}: {error}", path.display()))?;
         let sheet = Sheet::read(&text).map_err(|error| format!("{}: {error}", path.display()))?;

@@ -145,16 +145,17 @@ impl<'a> Bench<'a> {
         groups.extend(self.resources.limit_servers(settings, servers, &database)?);
         let (workshop, stop) = (&self.workshop, self.stop);
         let window = Window { planned, grant: &grant, folder: open.path(), workshop, stop };
-        let mut once_s = None;
+        let (mut once_s, mut warmed) = (None, Figures::new());
         if let Some(stated_s) = system.warm_up_s(planned) {
             let warm = driver.warm_up(window, stated_s, started, show);
             self.unless_stopped()?;
-            warm?;
+            warmed = warm?;
             once_s = (keeping == Keeping::Service).then(|| start.elapsed().as_secs_f64());
         }
         let readings = driver.drive(window, started, show);
         self.unless_stopped()?;
         let mut readings = readings?;
+        readings.figures.extend(warmed);
         // A process that has ended makes this an error with its log.
         started.cpu()?;
         for (page, name) in [("/status", "status.json"), ("/metrics", "metrics.txt")] {

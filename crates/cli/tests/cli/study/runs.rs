@@ -137,6 +137,8 @@ fn check_results(out: &Path) {
     assert!(summary["machine"].is_object());
     let rows = |table: &str| summary["tables"][table].as_array().cloned().unwrap_or_default();
     assert_eq!(rows("runs").len(), 4);
+    let connections = |run: &Value| run["connections_per_s"].as_f64().unwrap_or_default();
+    assert!(rows("runs").iter().all(|run| connections(run) > 0.0), "{:#}", summary["tables"]);
     // On a busy machine the load generator may be saturated: such a run is in no point.
     let sound: BTreeSet<String> = rows("runs")
         .iter()

@@ -38,14 +38,17 @@ impl Bars {
             _ => "times the capacity".into(),
         };
         let places = places(rule.x, &groups);
+        // A place that does not vary is said once, on the axis.
+        let x_label = match places[..] {
+            [only] => format!("{only} {x_label}"),
+            _ => x_label,
+        };
+        let below =
+            |place: &Place| if places.len() > 1 { place.to_string() } else { String::new() };
         let group = |(name, runs): (String, Vec<&Run>)| {
             let bars = places.iter().map(|place| {
                 let runs = at(experiment, place, &runs);
-                Bar {
-                    name: place.to_string(),
-                    values: mean(of, &runs),
-                    interval: interval(of, &runs),
-                }
+                Bar { name: below(place), values: mean(of, &runs), interval: interval(of, &runs) }
             });
             Group { name, bars: bars.collect() }
         };
@@ -212,7 +215,8 @@ mod tests {
         let experiment = Experiment::from_toml(text, "x").unwrap();
         let (rule, runs) = (&experiment.figures[0], measured());
         let crate::experiment::Shows::Segments(of) = rule.shows else { panic!("lines") };
-        let groups = groups(&experiment, rule, runs.iter().collect());
+        let selected = runs.iter().filter(|run| rule.runs.contains(&run.levels)).collect();
+        let groups = groups(&experiment, rule, selected);
         Bars::of(&experiment, rule, of, groups, "processors")
     }
 
@@ -257,6 +261,13 @@ mod tests {
         assert_eq!(names, ["below", "above"]);
         assert!(sums(&bars).iter().all(|(.., sum)| (sum - 1.0).abs() < 1e-9));
         assert_eq!(bars.stacked().y_max, Some(1.0));
+    }
+
+    #[test]
+    fn a_load_that_does_not_vary_stands_on_the_axis_and_not_below_each_bar() {
+        let bars = bars(&TEXT.replace("title = \"t\"", "title = \"t\"\nwhere = { load = 2 }"));
+        assert_eq!(sums(&bars), [("tide", "", 111.0), ("off", "", 121.0)]);
+        assert_eq!(bars.stacked().x_label, "2 times the capacity");
     }
 
     #[test]

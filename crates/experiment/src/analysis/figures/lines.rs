@@ -82,9 +82,12 @@ impl Lines {
         name: &str,
         selected: Vec<&Run>,
     ) -> Self {
-        let line =
-            |(line, runs): (String, Vec<&Run>)| Line { name: line, points: course(&runs, name) };
-        let lines: Vec<Line> = groups(experiment, rule, selected).into_iter().map(line).collect();
+        let line = |(line, runs): (String, Vec<&Run>)| {
+            let (points, intervals) = of_rounds(course(&runs, name));
+            (Line { name: line, points }, intervals)
+        };
+        let groups = groups(experiment, rule, selected).into_iter();
+        let (lines, intervals): (Vec<Line>, Vec<_>) = groups.map(line).unzip();
         let course = metrics::course(name);
         let by_bytes = course.is_some_and(|course| course.by_bytes);
         let mut xs: Vec<f64> = lines.iter().flat_map(|line| &line.points).map(|at| at.0).collect();
@@ -94,7 +97,8 @@ impl Lines {
         let marks = lines.iter().all(|line| line.points.len() <= MOST_MARKS);
         Self {
             lines,
-            intervals: Vec::new(),
+            // Among many points they would hide the lines.
+            intervals: if marks { intervals } else { Vec::new() },
             x_label: course.map_or("", |course| course.x).to_owned(),
             x_ticks: if by_bytes { xs } else { time_ticks(last, 8) },
             x_tick: by_bytes.then_some(bytes),
@@ -224,13 +228,27 @@ fn bytes(size: f64) -> String {
     }
 }
 
-/// The mean of a course over runs, at each position.
-pub(in crate::analysis) fn course(runs: &[&Run], name: &str) -> Vec<(f64, f64)> {
-    let mut at: BTreeMap<u64, Vec<(f64, f64)>> = BTreeMap::new();
-    for (x, y) in runs.iter().filter_map(|run| run.courses.get(name)).flatten() {
-        at.entry(x.to_bits()).or_default().push((*x, *y));
+/// The values of a course over runs at each position, each with its round; by ascending position.
+pub(in crate::analysis) fn course(runs: &[&Run], name: &str) -> Vec<(f64, Vec<(u32, f64)>)> {
+    let mut at: BTreeMap<u64, (f64, Vec<(u32, f64)>)> = BTreeMap::new();
+    for run in runs {
+        for (x, y) in run.courses.get(name).into_iter().flatten() {
+            at.entry(x.to_bits()).or_insert((*x, Vec::new())).1.push((run.round, *y));
+        }
     }
-    means(at)
+    let mut course: Vec<_> = at.into_values().collect();
+    course.sort_by(|a, b| a.0.total_cmp(&b.0));
+    course
+}
+
+/// Mean and interval over the rounds at each position.
+fn of_rounds(course: Vec<(f64, Vec<(u32, f64)>)>) -> (Vec<(f64, f64)>, Vec<Interval>) {
+    let (mut points, mut intervals) = (Vec::new(), Vec::new());
+    for (x, rounds) in course {
+        points.extend(mean(rounds.iter().map(|it| it.1)).map(|y| (x, y)));
+        intervals.extend(super::interval(rounds).map(|(low, high)| (x, low, high)));
+    }
+    (points, intervals)
 }
 
 /// The figure of a second. One without a response has no response time: a gap.
@@ -297,6 +315,23 @@ mod tests {
         assert!(x == 2.0 && (low - 7.0317).abs() < 1e-3 && (high - 16.9683).abs() < 1e-3);
         let (means, intervals) = points(&runs[..1], XAxis::Load, "requests_per_s");
         assert_eq!((means.len(), intervals.len()), (1, 0), "one round tells no spread");
+    }
+
+    #[test]
+    fn a_course_has_the_interval_over_its_rounds_at_each_position() {
+        let of = |(round, value): (u32, f64)| {
+            let mut record = record("a", round, &[], &[]);
+            let course = vec![(200.0, 1.0), (100.0, value)];
+            record.courses.insert("batches".into(), course);
+            crate::analysis::run(&record, None)
+        };
+        let runs: Vec<Run> = [(0, 10.0), (1, 12.0), (2, 14.0)].map(of).into();
+        let (points, intervals) = of_rounds(course(&runs.iter().collect::<Vec<_>>(), "batches"));
+        assert_eq!(points, [(100.0, 12.0), (200.0, 1.0)]);
+        // Mean 12, s = 2: ± 4.3027 · 2/√3.
+        let (x, low, high) = intervals[0];
+        assert!(x == 100.0 && (low - 7.0317).abs() < 1e-3 && (high - 16.9683).abs() < 1e-3);
+        assert_eq!(intervals[1], (200.0, 1.0, 1.0));
     }
 
     #[test]

@@ -2,7 +2,7 @@ use super::*;
 use crate::claim::{ClaimKind, Verdict};
 use tidegate_host::Provenance;
 
-const PAGE: &str = "# O\n\n<!-- study: o -->\nold\n<!-- /study -->\n\n<!-- table: o/points | rows: policy | cells: requests_per_s -->\n\n12 requests/s<!-- =o.off --> are left.\n";
+const PAGE: &str = "# O\n\n![shown](o/two-1.png)\n\n<!-- study: o -->\nold\n<!-- /study -->\n\n<!-- table: o/points | rows: policy | cells: requests_per_s -->\n\n12 requests/s<!-- =o.off --> are left.\n";
 const NAMED: &str = "```text\no.off = o/points[policy=off].requests_per_s\n```\n";
 
 fn summary(requests_per_s: f64) -> Summary {
@@ -11,9 +11,12 @@ fn summary(requests_per_s: f64) -> Summary {
     let points = vec![row(json!({ "policy": "off", "requests_per_s": requests_per_s }))];
     summary.tables.insert("points".into(), points);
     summary.add_notes(&["a note".into()]);
+    let figure = |id: &str| row(json!({ "id": id, "title": format!("Figure {id}") }));
+    let figures = ["one", "two-1", "three", "four"].map(figure);
+    summary.tables.insert(FIGURES.into(), figures.to_vec());
     let evidence = json!({
         "metric": "requests_of_capacity", "mean": 0.2, "low_95": 0.1, "high_95": 0.3,
-        "at_most": 0.25, "paper": "20 %", "values": 5,
+        "at_most": 0.25, "paper": "20 %", "values": 5, "rounds": 5,
         "conditions": [{ "levels": { "load": "2" }, "verdict": "undecided", "mean": 0.2 }],
     });
     summary.claims.push(Claim {
@@ -51,8 +54,11 @@ fn tables_images_and_the_first_table_are_published_and_a_second_time_nothing_cha
     let page = read(&published.page).unwrap();
     for expected in [
         "**The paper's conclusions**",
-        "| it \\| falls | 20 % | 20\u{a0}% (10 to 30) | undecided | The interval contains the limit",
+        "| it \\| falls<br><small>001</small> | 20 % | 20\u{a0}% (10 to 30) | undecided | The interval contains the limit",
         "| machine |",
+        "\n- a note\n",
+        "\n![Figure one](o/one.png)\n\n![Figure three](o/three.png)\n",
+        "[CITATION.cff](o/CITATION.cff) how to cite them",
         "| commit |",
         "| [points](o/points.csv) | `tidegate study publish out/study/o --table points` |",
         "| policy | requests/s |\n| --- | --- |\n| off | 12.3 |",
@@ -63,7 +69,11 @@ fn tables_images_and_the_first_table_are_published_and_a_second_time_nothing_cha
     assert!(!page.contains("\nold\n"));
     assert_eq!(read(&to.join("o/points.csv")).unwrap(), "policy,requests_per_s\noff,12.3\n");
     let claims = read(&to.join("o/claims.csv")).unwrap();
-    assert!(claims.contains("load 2,0.3,falls") || claims.contains("load 2,,falls"), "{claims}");
+    let heads = "at_least,at_most,condition,high_95,id,kind,low_95,mean,metric,ratios_to_zero,rounds,rounds_without_value,source,text,verdict";
+    let all = ",0.25,all,0.3,falls,paper,0.1,0.2,requests_of_capacity,,5,,001,it | falls,undecided";
+    let at_two = ",0.25,load 2,,falls,paper,,0.2,,,,,,,undecided";
+    assert_eq!(claims.lines().collect::<Vec<_>>(), [heads, all, at_two]);
+    assert!(read(&to.join("o/CITATION.cff")).unwrap().starts_with("cff-version: 1.2.0\n"));
     assert!(to.join("o/one.png").exists());
     publish(&from, &to).unwrap();
     assert_eq!(read(&to.join("o.md")).unwrap(), page);
@@ -91,6 +101,24 @@ fn files_of_an_earlier_run_are_removed_and_others_are_kept() {
 }
 
 #[test]
+fn a_page_that_asks_for_a_table_which_the_run_lacks_leaves_everything_as_it_was() {
+    let (_root, from, to) = folders(12.3);
+    publish(&from, &to).unwrap();
+    let page = read(&to.join("o.md")).unwrap();
+    let former = page.replace("o/points | rows", "o/key_numbers | rows");
+    fs::write(to.join("o.md"), &former).unwrap();
+    fs::write(to.join("o/key_numbers.csv"), "policy,requests_per_s\noff,9\n").unwrap();
+    let error = publish(&from, &to).unwrap_err();
+    assert_eq!(error.exit_code(), 2);
+    assert!(error.to_string().contains("key_numbers.csv"), "{error}");
+    assert!(error.to_string().ends_with("nothing is published"), "{error}");
+    assert!(to.join("o/key_numbers.csv").exists() && to.join("o/points.csv").exists());
+    assert_eq!(read(&to.join("o.md")).unwrap(), former);
+    let folders = fs::read_dir(&to).unwrap().flatten().filter(|it| it.path().is_dir());
+    assert_eq!(folders.count(), 1, "nothing is left beside it");
+}
+
+#[test]
 fn a_study_without_a_page_or_a_result_is_refused_before_anything_is_written() {
     let (_root, from, to) = folders(12.3);
     fs::write(to.join("o.md"), "# O\n").unwrap();
@@ -103,7 +131,7 @@ fn a_study_without_a_page_or_a_result_is_refused_before_anything_is_written() {
     let missing = from.join("missing");
     assert!(publish(&missing, &to).unwrap_err().to_string().contains("is no folder"));
     assert!(!missing.exists());
-    let error = renew_block("<!-- study: o -->\n", &to).unwrap_err();
+    let error = renew_block("<!-- study: o -->\n", &Sheets::new(&to)).unwrap_err();
     assert!(error.contains("line 1"), "{error}");
 }
 
