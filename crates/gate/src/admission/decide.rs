@@ -219,9 +219,12 @@ impl Decider {
             return Err(Denial::Copy);
         }
         if self.waits(class) {
-            return self.let_wait(hello, class, prefix).map(Admit::Now);
-        }
-        if let Some(admitted) = self.admit_returning(class, prefix) {
+            if shared.has_room() {
+                return self.let_wait(hello, class, prefix).map(Admit::Now);
+            }
+            // Without a room the ticket of somebody who waits is as good as none.
+            counters.tickets[TicketResult::Unfit].add(1);
+        } else if let Some(admitted) = self.admit_returning(class, prefix) {
             self.seen.borrow_mut().note(hello.random());
             counters.admitted[Class::Returning].add(1);
             shared.controller().returning(shared.now());
@@ -254,12 +257,11 @@ impl Decider {
         Ok(Admit::Queued(new))
     }
 
-    /// Whether a connection is of somebody in the waiting room, by its ticket.
+    /// Whether a connection is of somebody who waits for admission, by its ticket.
     fn waits(&self, class: &Classification) -> bool {
         let shared = &self.context.shared;
         class.claims.is_some_and(|claims| {
             claims.holder == Holder::Waiting
-                && shared.has_room()
                 && !self.sessions.is_known(&claims.session)
                 && !shared.room.has_admitted(&claims.session)
         })
