@@ -20,7 +20,8 @@ use crate::page_template::Template;
 use crate::places::{Place, PlaceKind, Prefix};
 use crate::socket::Scheme;
 use crate::telemetry::clock::{self, unix_now};
-use crate::telemetry::labels::{Class, CookieResult, End};
+use crate::telemetry::cpu;
+use crate::telemetry::labels::{Bucket, Class, CookieResult, End};
 use bytes::Bytes;
 use http::header::HeaderValue;
 use http::request::Parts;
@@ -48,8 +49,10 @@ pub struct Cookies {
     pub(super) place: Rc<Place>,
     scheme: Scheme,
     pub(super) peer: IpAddr,
-    /// Its session; none for a proxy's, whose requests are each decided on.
-    pub(super) own: Option<Rc<OwnSession>>,
+    /// Its session; a proxy's has none.
+    pub(super) own: Rc<OwnSession>,
+    /// It is a proxy's, whose requests are each decided on.
+    pub(super) of_proxy: bool,
 }
 
 /// A request of an admitted session, until its response is over.
@@ -78,15 +81,16 @@ impl RequestSessions {
 
     /// The cookies of a client's connection; `None` where there are none.
     pub fn on(self: &Rc<Self>, client: &Client) -> Option<Cookies> {
-        let own = match client.scheme {
-            _ if client.session.waits_as().is_some() => Some(client.session.clone()),
+        let of_proxy = match client.scheme {
+            _ if client.session.waits_as().is_some() => false,
             Scheme::Http if !self.decides_on_requests() => return None,
-            Scheme::Http => None,
+            Scheme::Http => true,
             _ if self.context.config.admission.session_cookie != SessionCookie::All => return None,
-            Scheme::Https => Some(client.session.clone()),
+            Scheme::Https => false,
         };
         let (sessions, place, scheme) = (self.clone(), client.place.clone(), client.scheme);
-        Some(Cookies { sessions, place, scheme, peer: client.peer.ip(), own })
+        let (peer, own) = (client.peer.ip(), client.session.clone());
+        Some(Cookies { sessions, place, scheme, peer, own, of_proxy })
     }
 
     fn decides_on_requests(&self) -> bool {
@@ -103,7 +107,15 @@ impl RequestSessions {
 impl Cookies {
     /// Whether each request is decided on, since the connection is a proxy's.
     pub fn decide(&self) -> bool {
-        self.own.is_none()
+        self.of_proxy
+    }
+
+    /// What a request costs from now on counts to the waiting room or to refusals, `None`: to
+    /// requests. So does what the connection reads until its next request is decided on.
+    pub(super) fn spends_on(&self, exchange: &Exchange, work: Option<Bucket>) {
+        self.own.spends_on.set(work);
+        exchange.in_room.set(work.is_some());
+        cpu::enter(work.unwrap_or(Bucket::request(exchange.class)));
     }
 
     /// Takes the gate's cookies out of a request and decides on it, or learns from them of which
@@ -126,19 +138,18 @@ impl Cookies {
             None => Values::none(),
         };
         let shown = Shown { cookies, place, secure };
-        match &self.own {
-            Some(own) => match own.waits_as() {
-                Some(id) => self.enter(own, id, exchange, parts, &shown).await,
-                None => Ok(self.learn(own, exchange, &shown.cookies)),
-            },
-            None => self.decide_on(exchange, parts, &shown).await.map(Some),
+        match self.own.waits_as() {
+            _ if self.of_proxy => self.decide_on(exchange, parts, &shown).await.map(Some),
+            Some(id) => self.enter(id, exchange, parts, &shown).await,
+            None => Ok(self.learn(exchange, &shown.cookies)),
         }
     }
 
     /// Learns from the first request of a connection over TLS of which session it is. One that
     /// was resumed from a ticket keeps the session of the ticket.
-    fn learn(&self, own: &OwnSession, exchange: &Exchange, cookies: &Values) -> Option<Box<Visit>> {
-        let (sessions, id) = (&self.sessions, own.id()?);
+    fn learn(&self, exchange: &Exchange, cookies: &Values) -> Option<Box<Visit>> {
+        let Self { sessions, own, .. } = self;
+        let id = own.id()?;
         if own.looked_at.replace(true) {
             return None;
         }
@@ -172,6 +183,7 @@ impl Cookies {
     ) -> Result<Box<Visit>, Response<Bytes>> {
         let RequestSessions { context, entrance, .. } = &*self.sessions;
         let Shown { cookies, secure, .. } = shown;
+        self.spends_on(exchange, None);
         let (now, unix_now) = (context.shared.now(), unix_now());
         let recognized = entrance.recognize(cookies.list(), now, unix_now);
         let result = recognized.as_ref().map_or_else(|why| *why, |_| Some(CookieResult::Good));

@@ -5,7 +5,6 @@ use crate::admission::entrance::Comes;
 use crate::admission::tickets::{SessionId, new_session_id};
 use crate::admission::waiting_token::TOKEN_LEN;
 use crate::connection::exchange::Exchange;
-use crate::connection::own_session::OwnSession;
 use crate::context::CoreContext;
 use crate::http::cookie_field::{self, Values};
 use crate::http::pages::ErrorPage;
@@ -15,7 +14,7 @@ use crate::path::for_routes;
 use crate::places::PlaceKind;
 use crate::shared::Doors;
 use crate::telemetry::clock::unix_now;
-use crate::telemetry::labels::{Class, CookieResult, End, RoomVisit};
+use crate::telemetry::labels::{Bucket, Class, CookieResult, End, RoomVisit};
 use bytes::Bytes;
 use http::header::{CONNECTION, HeaderValue, SET_COOKIE};
 use http::request::Parts;
@@ -41,17 +40,17 @@ impl Cookies {
     /// A request on a connection of the waiting room whose session would have this identifier.
     pub(super) async fn enter(
         &self,
-        own: &OwnSession,
         id: SessionId,
         exchange: &Exchange,
         parts: &Parts,
         shown: &Shown,
     ) -> Result<Option<Box<Visit>>, Response<Bytes>> {
-        let rejoined = self.rejoin(own, id, exchange, shown);
-        if let Some(visit) = rejoined.or_else(|| self.accompany(own, exchange, parts, shown)) {
+        let rejoined = self.rejoin(id, exchange, shown);
+        if let Some(visit) = rejoined.or_else(|| self.accompany(exchange, parts, shown)) {
             return Ok(Some(visit));
         }
         if self.never_waits(parts) {
+            self.spends_on(exchange, None);
             return Ok(None);
         }
         let visit = self.wait(Comes::FromRoomOn(id), exchange, parts, shown).await;
@@ -59,19 +58,13 @@ impl Cookies {
             page.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             page
         })?;
-        self.joins(own, exchange, &mut visit);
+        self.joins(exchange, &mut visit);
         Ok(Some(visit))
     }
 
     /// The connection is of a session after all: that of its cookie, or the one that another
     /// connection with its ticket was admitted as.
-    fn rejoin(
-        &self,
-        own: &OwnSession,
-        id: SessionId,
-        exchange: &Exchange,
-        shown: &Shown,
-    ) -> Option<Box<Visit>> {
+    fn rejoin(&self, id: SessionId, exchange: &Exchange, shown: &Shown) -> Option<Box<Visit>> {
         let CoreContext { shared, .. } = &*self.sessions.context;
         let (now, unix_now) = (shared.now(), unix_now());
         let entrance = &self.sessions.entrance;
@@ -86,19 +79,13 @@ impl Cookies {
         };
         shared.controller().returning(now);
         let mut visit = self.visit(Some(session), [None, None]);
-        self.joins(own, exchange, &mut visit);
+        self.joins(exchange, &mut visit);
         Some(visit)
     }
 
     /// The connection is one that the browser of an admitted customer opened before. Its cookie
     /// tells so from then on, since its ticket is one of the room.
-    fn accompany(
-        &self,
-        own: &OwnSession,
-        exchange: &Exchange,
-        parts: &Parts,
-        shown: &Shown,
-    ) -> Option<Box<Visit>> {
+    fn accompany(&self, exchange: &Exchange, parts: &Parts, shown: &Shown) -> Option<Box<Visit>> {
         let CoreContext { shared, config, .. } = &*self.sessions.context;
         if parts.version >= Version::HTTP_2 {
             return None;
@@ -111,16 +98,17 @@ impl Cookies {
         shared.controller().returning(now);
         let cookie = self.cookie(id, unix_now(), shown.secure);
         let mut visit = self.visit(Some(session), [cookie, None]);
-        self.joins(own, exchange, &mut visit);
+        self.joins(exchange, &mut visit);
         Some(visit)
     }
 
     /// The session of a visit becomes that of the connection.
-    fn joins(&self, own: &OwnSession, exchange: &Exchange, visit: &mut Visit) {
+    fn joins(&self, exchange: &Exchange, visit: &mut Visit) {
         if let Some(session) = visit.take_session() {
             exchange.log().inspect(|log| log.joins(session.number()));
-            own.become_of(session);
-            own.looked_at.set(true);
+            self.own.become_of(session);
+            self.own.looked_at.set(true);
+            self.spends_on(exchange, None);
             self.place.change(PlaceKind::Returning);
         }
     }
@@ -152,11 +140,10 @@ impl Cookies {
         parts: &Parts,
         shown: &Shown,
     ) -> Result<Box<Visit>, Response<Bytes>> {
-        exchange.in_room.set(true);
         let CoreContext { shared, counters, .. } = &*self.sessions.context;
-        let standing = self.stand(shown);
+        let standing = self.stand(exchange, shown);
         let came = standing.as_ref().map_or(!shown.place.any, |standing| standing.came);
-        if came && !self.own.as_ref().is_some_and(|own| own.counted.replace(true)) {
+        if came && (self.of_proxy || !self.own.counted.replace(true)) {
             // They were not in the queue, and are refused all the same.
             shared.controller().offered();
             counters.refused[Class::New].add(1);
@@ -179,10 +166,10 @@ impl Cookies {
         };
         let session = entered.session;
         asking.admitted(session.id());
-        if self.own.is_some() && parts.version < Version::HTTP_2 {
+        if !self.of_proxy && parts.version < Version::HTTP_2 {
             shared.companions.note(self.peer, session.id(), shared.now());
         }
-        exchange.in_room.set(false);
+        self.spends_on(exchange, None);
         let name = &self.sessions.place_name;
         let used = cookie_field::set(name, "", 0, shown.secure);
         let cookie = self.cookie(session.id(), unix_now(), shown.secure);
@@ -198,20 +185,23 @@ impl Cookies {
         parts: &Parts,
         shown: &Shown,
     ) -> Response<Bytes> {
-        exchange.in_room.set(true);
-        match self.stand(shown) {
+        match self.stand(exchange, shown) {
             Some(standing) => self.page(Standing { may_ask: false, ..standing }, parts, shown),
             None => self.no_page(),
         }
     }
 
     /// Where the customer stands; `None` where the room can take nobody.
-    fn stand(&self, shown: &Shown) -> Option<Standing> {
+    fn stand(&self, exchange: &Exchange, shown: &Shown) -> Option<Standing> {
         let CoreContext { shared, .. } = &*self.sessions.context;
         let (per_s, spent_ns) = shared.room_cpu();
         if !shared.room.cpu.allows_page(per_s, spent_ns, shared.now()) {
+            // Behind a proxy no flood can be reset: if the room owed for these, its customers would
+            // pay for them long afterwards.
+            self.spends_on(exchange, Some(Bucket::Arrival));
             return None;
         }
+        self.spends_on(exchange, Some(Bucket::Room));
         let keyring = &self.sessions.entrance.keyring;
         let token = shown.place.list().find_map(|value| keyring.open_waiting(value).ok());
         let new_id = || new_session_id().ok();

@@ -24,3 +24,55 @@ fn where_there_is_no_room_any_more_the_ticket_of_somebody_who_waits_admits_nobod
     assert_eq!(gate.totals().tickets[TicketResult::Unfit], 1);
     assert_eq!(inside.visit(&gate).response.code, 200);
 }
+
+/// CPU time that was spent on this, in nanoseconds.
+fn spent_on(gate: &Gate, bucket: Bucket) -> u64 {
+    gate.totals().cpu_ns[bucket]
+}
+
+#[test]
+fn behind_a_proxy_pages_use_no_more_than_the_share_of_the_processors() {
+    let share = 0.002;
+    let more = room(0.01, "").replace("room_share = 0.5", &format!("room_share = {share}"));
+    let gate = cookie_gate(hello(), &more);
+    let (mut inside, mut proxy) = (Customer::new(), connect_plain(&gate));
+    assert_eq!(inside.ask(&mut proxy, "/", "text/html").unwrap().code, 200);
+    let begun = Instant::now();
+    for _ in 0..500 {
+        assert_eq!(Customer::new().ask(&mut proxy, "/", "text/html").unwrap().code, 503);
+    }
+    let visits = gate.totals().room_visits;
+    assert!(visits[RoomVisit::Page] > 0 && visits[RoomVisit::Beyond] > 0, "{visits:?}");
+    // The share of a second may be used at once, and the last page may exceed it.
+    let most = (begun.elapsed() + Duration::from_secs(1)).mul_f64(share);
+    let spent = Duration::from_nanos(spent_on(&gate, Bucket::Room));
+    assert!(!spent.is_zero() && spent < most + Duration::from_millis(2), "{spent:?} {most:?}");
+    assert_eq!(inside.ask(&mut proxy, "/", "text/html").unwrap().code, 200);
+}
+
+#[test]
+fn behind_a_proxy_pages_make_requests_look_no_dearer() {
+    let gate = cookie_gate(hello(), &room(0.01, ""));
+    let (mut inside, mut proxy) = (Customer::new(), connect_plain(&gate));
+    assert_eq!(inside.ask(&mut proxy, "/", "text/html").unwrap().code, 200);
+    let spent = || [Bucket::RequestNew, Bucket::Room].map(|bucket| spent_on(&gate, bucket));
+    let before = spent();
+    for _ in 0..100 {
+        assert_eq!(Customer::new().ask(&mut proxy, "/", "text/html").unwrap().code, 503);
+    }
+    let [requests, room] = spent();
+    assert!((requests - before[0]) * 4 < room - before[1], "{requests} {room} {before:?}");
+}
+
+#[test]
+fn what_never_waits_is_charged_to_requests() {
+    let (gate, _) = full("never_wait_paths = [\"/health\"]");
+    let mut monitor = Customer::new();
+    let mut connection = connect(&gate, &monitor.tls);
+    let mut check = || monitor.ask(&mut connection, "/health", "*/*").unwrap().code;
+    assert_eq!(check(), 200);
+    let (room, requests) = (spent_on(&gate, Bucket::Room), spent_on(&gate, Bucket::RequestNew));
+    assert!((0..20).all(|_| check() == 200));
+    assert_eq!(spent_on(&gate, Bucket::Room), room);
+    until("they are charged", || spent_on(&gate, Bucket::RequestNew) > requests);
+}
