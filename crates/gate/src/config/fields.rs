@@ -384,10 +384,12 @@ keys! {
         /// HTTP (`listen.clear`), where each request is decided on by itself, since a proxy sends
         /// those of many customers over one connection; `all`, over TLS as well, for customers
         /// whose TLS does not resume; `off`, nowhere: then each connection by plain HTTP is a new
-        /// session for as long as it is open. See [operations](operations.md#behind-another-proxy).
+        /// session for as long as it is open. The waiting room (`refuse = "page"`) sets one in any
+        /// case for those whom it admits, and one for a place. See [operations](operations.md#behind-another-proxy).
         session_cookie: SessionCookie = Is("clear"), Choice(SessionCookie::ALL),
             because "behind another proxy nothing else tells who was admitted; over TLS tickets do, and a site that sets no cookies should not begin to";
-        /// Name of this cookie. Requests reach the upstream without it.
+        /// Name of this cookie, and with `-place` at its end of the one for a place in the waiting
+        /// room. Requests reach the upstream without them.
         session_cookie_name: String = Is("tidegate"), CookieName,
             because "says in the customer's browser who set it";
         /// Requests per second that one session may send which is known by its cookie on plain

@@ -52,7 +52,7 @@ use tidegate_trace::Phase;
 pub struct Proxy {
     /// Most fields of a request's head.
     pub max_fields: usize,
-    /// Knows sessions by their cookies, where there are such.
+    /// The gate's cookies, if it sets any.
     pub cookies: Option<Cookies>,
     /// The session of the connection, if it has one.
     pub session: Rc<OwnSession>,
@@ -271,14 +271,18 @@ async fn serve_by_route(
         _ => parts.headers.contains_key(TRANSFER_ENCODING),
     };
     headers::accept(&mut parts, chunked)?;
-    if let Some(cookies) = &proxy.cookies {
-        match Box::pin(cookies.admit(exchange, &mut parts)).await {
-            Ok(admitted) => *visit = admitted,
-            Err(page) => {
-                proxy.leaves.set(page.headers().contains_key(CONNECTION));
-                return Ok(Answered::Gate(page));
+    match &proxy.cookies {
+        Some(cookies) if cookies.are_read() => {
+            match Box::pin(cookies.admit(exchange, &mut parts)).await {
+                Ok(admitted) => *visit = admitted,
+                Err(page) => {
+                    proxy.leaves.set(page.headers().contains_key(CONNECTION));
+                    return Ok(Answered::Gate(page));
+                }
             }
         }
+        Some(cookies) => _ = cookies.take(&mut parts.headers),
+        None => {}
     }
     let way = proxy.routes.find(&parts);
     exchange.takes(way.counts);

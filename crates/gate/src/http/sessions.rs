@@ -53,6 +53,8 @@ pub struct Cookies {
     pub(super) own: Rc<OwnSession>,
     /// It is a proxy's, whose requests are each decided on.
     pub(super) of_proxy: bool,
+    /// They tell of which session it is, if its ticket does not.
+    learns: bool,
 }
 
 /// A request of an admitted session, until its response is over.
@@ -66,7 +68,7 @@ pub struct Visit {
 }
 
 impl RequestSessions {
-    /// Sets and reads cookies as this configuration says; `None` where there are none.
+    /// Sets and reads cookies as this configuration says; `None` where the gate sets none.
     pub fn new(context: &Rc<CoreContext>, entrance: Entrance) -> Option<Rc<Self>> {
         let Config { admission, upstream, .. } = &*context.config;
         let trusts_proxy = upstream.forwarded == Forwarded::Append;
@@ -79,22 +81,16 @@ impl RequestSessions {
             .then(|| Rc::new(Self { context, entrance, trusts_proxy, place_name, template }))
     }
 
-    /// The cookies of a client's connection; `None` where there are none.
-    pub fn on(self: &Rc<Self>, client: &Client) -> Option<Cookies> {
-        let of_proxy = match client.scheme {
-            _ if client.session.waits_as().is_some() => false,
-            Scheme::Http if !self.decides_on_requests() => return None,
-            Scheme::Http => true,
-            _ if self.context.config.admission.session_cookie != SessionCookie::All => return None,
-            Scheme::Https => false,
+    /// The cookies of a client's connection.
+    pub fn on(self: &Rc<Self>, client: &Client) -> Cookies {
+        let set = self.context.config.admission.session_cookie;
+        let (of_proxy, learns) = match client.scheme {
+            Scheme::Http => (set != SessionCookie::Off, false),
+            Scheme::Https => (false, set == SessionCookie::All),
         };
         let (sessions, place, scheme) = (self.clone(), client.place.clone(), client.scheme);
         let (peer, own) = (client.peer.ip(), client.session.clone());
-        Some(Cookies { sessions, place, scheme, peer, own, of_proxy })
-    }
-
-    fn decides_on_requests(&self) -> bool {
-        self.context.config.admission.session_cookie != SessionCookie::Off
+        Cookies { sessions, place, scheme, peer, own, of_proxy, learns }
     }
 
     pub(super) fn count(&self, result: Option<CookieResult>, any: bool) {
@@ -118,6 +114,24 @@ impl Cookies {
         cpu::enter(work.unwrap_or(Bucket::request(exchange.class)));
     }
 
+    /// Whether anything follows from the gate's cookies in requests, and [`Cookies::admit`] is to see
+    /// them; else [`Cookies::take`].
+    pub fn are_read(&self) -> bool {
+        self.of_proxy || self.learns || self.own.waits_as().is_some()
+    }
+
+    /// Takes the gate's cookies out of a request: the upstream does not receive them.
+    pub fn take(&self, headers: &mut HeaderMap) -> Shown {
+        let RequestSessions { context, place_name, template, trusts_proxy, .. } = &*self.sessions;
+        let cookies = cookie_field::take(headers, &context.config.admission.session_cookie_name);
+        let place = match template {
+            Some(_) => cookie_field::take(headers, place_name),
+            None => Values::none(),
+        };
+        let secure = self.scheme == Scheme::Https || (*trusts_proxy && says_https(headers));
+        Shown { cookies, place, secure }
+    }
+
     /// Takes the gate's cookies out of a request and decides on it, or learns from them of which
     /// session the connection is.
     ///
@@ -128,20 +142,12 @@ impl Cookies {
         exchange: &Exchange,
         parts: &mut Parts,
     ) -> Result<Option<Box<Visit>>, Response<Bytes>> {
-        let context = &self.sessions.context;
-        let headers = &mut parts.headers;
-        let cookies = cookie_field::take(headers, &context.config.admission.session_cookie_name);
-        let proxied = self.sessions.trusts_proxy && says_https(headers);
-        let secure = self.scheme == Scheme::Https || proxied;
-        let place = match self.sessions.template {
-            Some(_) => cookie_field::take(headers, &self.sessions.place_name),
-            None => Values::none(),
-        };
-        let shown = Shown { cookies, place, secure };
+        let shown = self.take(&mut parts.headers);
         match self.own.waits_as() {
             _ if self.of_proxy => self.decide_on(exchange, parts, &shown).await.map(Some),
             Some(id) => self.enter(id, exchange, parts, &shown).await,
-            None => Ok(self.learn(exchange, &shown.cookies)),
+            None if self.learns => Ok(self.learn(exchange, &shown.cookies)),
+            None => Ok(None),
         }
     }
 

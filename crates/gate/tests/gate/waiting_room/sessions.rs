@@ -76,3 +76,24 @@ fn what_never_waits_is_charged_to_requests() {
     assert_eq!(spent_on(&gate, Bucket::Room), room);
     until("they are charged", || spent_on(&gate, Bucket::RequestNew) > requests);
 }
+
+#[test]
+fn the_upstream_never_sees_the_cookies_of_a_customer_from_the_room() {
+    let upstream = answering(|got| ok(got.header("cookie").unwrap_or("none")));
+    for set in ["clear", "off"] {
+        let gate = gate(upstream, &room(5.0, &format!("session_cookie = \"{set}\"")));
+        let mut customer = Customer::new();
+        until("somebody waits", || {
+            customer = Customer::new();
+            customer.visit(&gate).waits()
+        });
+        until("they are admitted", || !customer.visit(&gate).waits());
+        // A browser that has not stored yet that the place was used.
+        customer
+            .cookies
+            .extend([("basket".into(), "7".into()), ("tidegate-place".into(), "x".into())]);
+        assert!(customer.cookies.iter().any(|(name, _)| name == "tidegate"));
+        let seen = customer.visit(&gate);
+        assert_eq!((seen.kind, seen.response.text()), (HandshakeKind::Resumed, "basket=7"));
+    }
+}
