@@ -9,14 +9,14 @@ use crate::context::CoreContext;
 use crate::http::cookie_field::{self, Values};
 use crate::http::pages::ErrorPage;
 use crate::http::sessions::{Cookies, Visit};
-use crate::http::waiting_page::Reason;
+use crate::http::waiting_page::{Reason, WAITING_ROOM};
 use crate::path::for_routes;
 use crate::places::PlaceKind;
 use crate::shared::Doors;
 use crate::telemetry::clock::unix_now;
 use crate::telemetry::labels::{Bucket, Class, CookieResult, End, RoomVisit};
 use bytes::Bytes;
-use http::header::{CONNECTION, HeaderValue, SET_COOKIE};
+use http::header::{CONNECTION, HeaderValue, REFRESH, RETRY_AFTER, SET_COOKIE};
 use http::request::Parts;
 use http::{Response, Version};
 use std::rc::Rc;
@@ -35,6 +35,8 @@ pub struct Shown {
 
 /// How long a browser keeps the cookie of a place, in seconds: longer than the place is kept.
 const COOKIE_S: u64 = 600;
+/// When a page without a place asks again, in seconds: after once to twice this time.
+const AGAIN_S: u64 = 10;
 
 impl Cookies {
     /// A request on a connection of the waiting room whose session would have this identifier.
@@ -208,10 +210,21 @@ impl Cookies {
         shared.room.visit(token, shared.room_order(), shared.unix_ms(), new_id)
     }
 
-    /// Beyond the share of the processors.
+    /// Beyond the share of the processors, or where the line is full: a short page without a place.
+    /// It asks again, or a customer who has a place would lose it.
     fn no_page(&self) -> Response<Bytes> {
-        self.sessions.context.counters.room_visits[RoomVisit::Beyond].add(1);
-        ErrorPage::Full.response()
+        let CoreContext { shared, counters, .. } = &*self.sessions.context;
+        counters.room_visits[RoomVisit::Beyond].add(1);
+        // Those who are answered together ask again at several times.
+        let again_s = AGAIN_S + shared.unix_ms() % AGAIN_S;
+        let mut page = ErrorPage::Full.response();
+        let headers = page.headers_mut();
+        headers.insert(RETRY_AFTER, again_s.into());
+        headers.insert(REFRESH, again_s.into());
+        if let Ok(field) = HeaderValue::try_from(format!("full, refresh={again_s}")) {
+            headers.insert(WAITING_ROOM, field);
+        }
+        page
     }
 
     fn page(&self, standing: Standing, parts: &Parts, shown: &Shown) -> Response<Bytes> {

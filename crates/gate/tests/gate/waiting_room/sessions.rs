@@ -97,3 +97,26 @@ fn the_upstream_never_sees_the_cookies_of_a_customer_from_the_room() {
         assert_eq!((seen.kind, seen.response.text()), (HandshakeKind::Resumed, "basket=7"));
     }
 }
+
+#[test]
+fn beyond_the_share_a_page_without_a_place_asks_again_and_the_place_is_kept() {
+    let more = room(0.01, "").replace("room_share = 0.5", "room_share = 0.01");
+    let gate = cookie_gate(hello(), &more);
+    let mut proxy = connect_plain(&gate);
+    assert_eq!(Customer::new().ask(&mut proxy, "/", "text/html").unwrap().code, 200);
+    let mut customer = Customer::new();
+    assert_eq!(customer.ask(&mut proxy, "/", "text/html").unwrap().code, 503);
+    let place = customer.cookies.clone();
+    let mut flood = || Customer::new().ask(&mut proxy, "/", "text/html").unwrap();
+    let waits =
+        |page: &Response, reason| field(page, "tidegate-waiting-room").unwrap().starts_with(reason);
+    until("the share is used up", || waits(&flood(), "full"));
+    let full = customer.ask(&mut connect_plain(&gate), "/", "text/html").unwrap();
+    assert!(waits(&full, "full, refresh=1"), "{}", full.head);
+    assert_eq!((field(&full, "refresh"), full.code), (field(&full, "retry-after"), 503));
+    assert_eq!(customer.cookies, place);
+    until("there is some share again", || {
+        let page = customer.ask(&mut connect_plain(&gate), "/", "text/html").unwrap();
+        waits(&page, "line, place=1,")
+    });
+}
