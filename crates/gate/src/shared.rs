@@ -2,6 +2,7 @@
 
 use crate::access_log::AccessLog;
 use crate::admission::companions::Companions;
+use crate::admission::joined::Joined;
 use crate::admission::turns::Turns;
 use crate::config::{Config, Refusal};
 use crate::fleet::state::FleetState;
@@ -55,6 +56,8 @@ pub struct Shared {
     pub room: WaitingRoom,
     /// Connections that browsers open before they have a ticket.
     pub companions: Companions,
+    /// Connections of the waiting room that were of an admitted session.
+    pub joined: Joined,
     config: ArcSwap<Config>,
     controller: Mutex<Controller>,
     used: Mutex<Used>,
@@ -118,6 +121,7 @@ impl Shared {
             turns: Arc::new(Turns::new(processors.len())),
             room: WaitingRoom::default(),
             companions: Companions::default(),
+            joined: Joined::default(),
             upstreams: Upstreams::new(&config, processors.len()),
             routes,
             passage: SharedPassage::default(),

@@ -200,7 +200,14 @@ impl Decider {
     /// Classifies a connection by its hello.
     pub fn classify(&self, hello: &ClientHello) -> Classification {
         let most_identities = self.context.config.limits.ticket_identities;
-        classify(&self.offer, &self.keyring, hello, most_identities, unix_now())
+        let mut class = classify(&self.offer, &self.keyring, hello, most_identities, unix_now());
+        if let Some(claims) = &mut class.claims
+            && claims.holder == Holder::Waiting
+            && let Some(session) = self.context.shared.joined.session_of(&claims.session)
+        {
+            (claims.session, claims.holder) = (session, Holder::Session);
+        }
+        class
     }
 
     /// Decides on a connection of this prefix by its hello and its class.

@@ -108,6 +108,9 @@ impl Cookies {
     fn joins(&self, exchange: &Exchange, visit: &mut Visit) {
         if let Some(session) = visit.take_session() {
             exchange.log().inspect(|log| log.joins(session.number()));
+            if let Some(began_as) = self.own.waits_as().filter(|id| *id != session.id()) {
+                self.sessions.context.shared.joined.note(began_as, session.id());
+            }
             self.own.become_of(session);
             self.own.looked_at.set(true);
             self.spends_on(exchange, None);

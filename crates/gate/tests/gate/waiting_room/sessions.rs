@@ -120,3 +120,19 @@ fn beyond_the_share_a_page_without_a_place_asks_again_and_the_place_is_kept() {
         waits(&page, "line, place=1,")
     });
 }
+
+#[test]
+fn a_connection_that_joins_a_session_leaves_the_room_with_its_ticket() {
+    let (gate, mut inside) = full("session_cookie = \"all\"");
+    // A connection of the same browser without a ticket, at a full gate.
+    inside.tls = any_client();
+    let seen = inside.visit(&gate);
+    assert_eq!((seen.response.code, seen.kind), (200, HandshakeKind::Full));
+    until("their connections are closed", || gate.snapshot().sessions_active == 0);
+    inside.cookies.clear();
+    let mut again = connect(&gate, &inside.tls);
+    assert_eq!(inside.ask(&mut again, "/", "text/html").unwrap().code, 200);
+    let (totals, snapshot) = (gate.totals(), gate.snapshot());
+    assert_eq!(totals.handshakes_by_class[Class::Returning], 1, "it is not in the room");
+    assert_eq!((snapshot.sessions_started, snapshot.sessions_active), (1, 1), "it is the same");
+}
