@@ -74,11 +74,12 @@ pub struct Proxy {
 impl Proxy {
     /// Does what the service says of a session and of the line.
     fn obey(&self, told: Told, visit: Option<&Visit>) {
-        let shared = &self.context.shared;
-        let now = shared.now();
+        let CoreContext { shared, config, .. } = &*self.context;
+        let (now, lifetime) = (shared.now(), config.tls.ticket_lifetime);
         let apply = |session: &SessionConnection| match told.session {
-            Some(SessionIs::Over) => session.gives_its_place_back(),
-            Some(SessionIs::Kept(time)) => session.keep_until(now + time),
+            Some(SessionIs::Over) => session.gives_its_place_back(now),
+            // Later nobody could show that they are its customer.
+            Some(SessionIs::Kept(time)) => session.keep(time.min(lifetime)),
             None => {}
         };
         match visit.and_then(Visit::session) {

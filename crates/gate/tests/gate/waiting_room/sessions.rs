@@ -106,19 +106,15 @@ fn beyond_the_share_a_page_without_a_place_asks_again_and_the_place_is_kept() {
     assert_eq!(Customer::new().ask(&mut proxy, "/", "text/html").unwrap().code, 200);
     let mut customer = Customer::new();
     assert_eq!(customer.ask(&mut proxy, "/", "text/html").unwrap().code, 503);
-    let place = customer.cookies.clone();
-    let mut flood = || Customer::new().ask(&mut proxy, "/", "text/html").unwrap();
-    let waits =
-        |page: &Response, reason| field(page, "tidegate-waiting-room").unwrap().starts_with(reason);
-    until("the share is used up", || waits(&flood(), "full"));
-    let full = customer.ask(&mut connect_plain(&gate), "/", "text/html").unwrap();
-    assert!(waits(&full, "full, refresh=1"), "{}", full.head);
-    assert_eq!((field(&full, "refresh"), full.code), (field(&full, "retry-after"), 503));
-    assert_eq!(customer.cookies, place);
-    until("there is some share again", || {
-        let page = customer.ask(&mut connect_plain(&gate), "/", "text/html").unwrap();
-        waits(&page, "line, place=1,")
-    });
+    let mut refresh = || {
+        let page = customer.ask(&mut proxy, "/", "text/html").unwrap();
+        let field = |name| field(&page, name).unwrap().to_owned();
+        assert_eq!((page.code, field("refresh")), (503, field("retry-after")));
+        field("tidegate-waiting-room")
+    };
+    // Their own pages use it up.
+    until("the share is used up", || refresh().starts_with("full, refresh=1"));
+    until("there is some share again", || refresh().starts_with("line, place=1,"));
 }
 
 #[test]
@@ -135,4 +131,40 @@ fn a_connection_that_joins_a_session_leaves_the_room_with_its_ticket() {
     let (totals, snapshot) = (gate.totals(), gate.snapshot());
     assert_eq!(totals.handshakes_by_class[Class::Returning], 1, "it is not in the room");
     assert_eq!((snapshot.sessions_started, snapshot.sessions_active), (1, 1), "it is the same");
+}
+
+/// An upstream that keeps sessions with the basket, and ends them when it is paid.
+fn shop() -> std::net::SocketAddr {
+    answering(|got| {
+        let field = match &got.line {
+            line if line.contains("/basket") => "Tidegate-Session: keep=3600\r\n",
+            line if line.contains("/paid") => "Tidegate-Session: end\r\n",
+            _ => "",
+        };
+        format!("HTTP/1.1 200 OK\r\n{field}Content-Length: 2\r\n\r\nok")
+    })
+}
+
+#[test]
+fn a_session_that_the_service_keeps_counts_when_its_customer_has_closed() {
+    let gate = gate(shop(), &room(1000.0, ""));
+    let mut customer = Customer::new();
+    let mut visit = |path| {
+        assert_eq!(customer.get(&gate, path, "text/html").unwrap().response.code, 200);
+        counted(&gate, "their connection is closed", |totals| totals.open == 0);
+        gate.snapshot().sessions_active
+    };
+    assert_eq!([visit("/"), visit("/basket"), visit("/")], [0, 1, 1]);
+    assert_eq!([visit("/paid"), visit("/thanks")], [0, 0]);
+}
+
+#[test]
+fn behind_a_proxy_a_session_that_the_service_has_ended_stays_ended() {
+    let gate = cookie_gate(shop(), &room(1000.0, ""));
+    let (mut customer, mut proxy) = (Customer::new(), connect_plain(&gate));
+    let mut visit = |path| {
+        assert_eq!(customer.ask(&mut proxy, path, "text/html").unwrap().code, 200);
+        gate.snapshot().sessions_active
+    };
+    assert_eq!([visit("/"), visit("/paid"), visit("/thanks.png")], [1, 0, 0]);
 }
