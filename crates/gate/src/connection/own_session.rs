@@ -5,6 +5,7 @@ use crate::admission::tickets::SessionId;
 use crate::telemetry::labels::Bucket;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use tidegate_control::waiting_room::WaitingToken;
 
 /// A connection in the waiting room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub struct OwnSession {
     waits_as: Cell<Option<SessionId>>,
     /// In the waiting room: its visit was counted.
     pub counted: Cell<bool>,
+    /// In the waiting room: the place that was given last, of requests that show none.
+    pub waits_at: Cell<Option<WaitingToken>>,
     /// What processor time on the connection counts to since its last request was decided on, where
     /// not to requests: the waiting room, or refusals.
     pub spends_on: Cell<Option<Bucket>>,

@@ -209,8 +209,14 @@ impl Cookies {
         self.spends_on(exchange, Some(Bucket::Room));
         let keyring = &self.sessions.entrance.keyring;
         let token = shown.place.list().find_map(|value| keyring.open_waiting(value).ok());
+        // A connection draws one lot, however many streams it has. A proxy's is of many customers.
+        let token = token.or(self.own.waits_at.get());
         let new_id = || new_session_id().ok();
-        shared.room.visit(token, shared.room_order(), shared.unix_ms(), new_id)
+        let standing = shared.room.visit(token, shared.room_order(), shared.unix_ms(), new_id)?;
+        if !self.of_proxy {
+            self.own.waits_at.set(Some(standing.token));
+        }
+        Some(standing)
     }
 
     /// Beyond the share of the processors, or where the line is full: a short page without a place.

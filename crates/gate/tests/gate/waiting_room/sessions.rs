@@ -168,3 +168,20 @@ fn behind_a_proxy_a_session_that_the_service_has_ended_stays_ended() {
     };
     assert_eq!([visit("/"), visit("/paid"), visit("/thanks.png")], [1, 0, 0]);
 }
+
+#[test]
+fn a_connection_has_one_place_however_many_streams_ask_without_a_cookie() {
+    let (gate, _) = full("");
+    http2::run(async {
+        let sender = http2::connect_http2(&gate).await;
+        let mut asked = Vec::new();
+        for _ in 0..10 {
+            asked.push(http2::begin(&sender, http2::request("GET", "/"), true).await.0);
+        }
+        for response in asked {
+            let page = response.await.unwrap();
+            let field = page.headers()["tidegate-waiting-room"].to_str().unwrap().to_owned();
+            assert!(field.starts_with("line, place=1,"), "{field}");
+        }
+    });
+}
