@@ -19,7 +19,7 @@ use crate::http::pages::ErrorPage;
 use crate::http::priority;
 use crate::http::request_body::RequestBody;
 use crate::http::response_body::{RequestGuard, ResponseBody};
-use crate::http::service_fields::{self, QueueIs, SessionIs, Told};
+use crate::http::service_fields::{self, Told};
 use crate::http::sessions::{Cookies, Visit};
 use crate::http::stream_types::StreamTypes;
 use crate::http::trace_context;
@@ -45,7 +45,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tidegate_trace::Phase;
 
 /// The reverse proxy of one connection.
@@ -74,27 +74,12 @@ pub struct Proxy {
 impl Proxy {
     /// Does what the service says of a session and of the line.
     fn obey(&self, told: Told, visit: Option<&Visit>) {
-        let CoreContext { shared, config, .. } = &*self.context;
-        let (now, lifetime) = (shared.now(), config.tls.ticket_lifetime);
-        let apply = |session: &SessionConnection| match told.session {
-            Some(SessionIs::Over) => session.gives_its_place_back(now),
-            // Later nobody could show that they are its customer.
-            Some(SessionIs::Kept(time)) => session.keep(time.min(lifetime)),
-            None => {}
-        };
+        let apply = |session: &SessionConnection| told.apply_to(session, &self.context);
         match visit.and_then(Visit::session) {
             Some(session) => apply(session),
             None => self.session.with(apply),
         }
-        let until = |time: Option<Duration>| match time {
-            Some(time) => shared.unix_ms().saturating_add(time.as_millis() as u64),
-            None => u64::MAX,
-        };
-        match told.queue {
-            Some(QueueIs::Open) => shared.room.close_until(0),
-            Some(QueueIs::Closed(time)) => shared.room.close_until(until(time)),
-            None => {}
-        }
+        told.apply_to_line(&self.context.shared);
     }
 }
 
