@@ -21,7 +21,7 @@ use http::request::Parts;
 use http::{Response, Version};
 use std::rc::Rc;
 use std::time::Duration;
-use tidegate_control::waiting_room::{Order, Standing, WaitingRoom, WaitingToken};
+use tidegate_control::waiting_room::{Asks, Order, Standing, WaitingRoom, WaitingToken};
 
 /// The gate's cookies in a request.
 pub struct Shown {
@@ -199,16 +199,18 @@ impl Cookies {
     /// Where the customer stands; `None` where the room can take nobody.
     fn stand(&self, exchange: &Exchange, shown: &Shown) -> Option<Standing> {
         let CoreContext { shared, .. } = &*self.sessions.context;
+        let keyring = &self.sessions.entrance.keyring;
+        let token = shown.place.list().find_map(|value| keyring.open_waiting(value).ok());
+        let is_stranger = self.of_proxy && token.is_none();
+        let asks = if is_stranger { Asks::Stranger } else { Asks::Waiting };
         let (per_s, spent_ns) = shared.room_cpu();
-        if !shared.room.cpu.allows_page(per_s, spent_ns, shared.now()) {
+        if !shared.room.cpu.allows_page(asks, per_s, spent_ns, shared.now()) {
             // Behind a proxy no flood can be reset: if the room owed for these, its customers would
             // pay for them long afterwards.
             self.spends_on(exchange, Some(Bucket::Arrival));
             return None;
         }
         self.spends_on(exchange, Some(Bucket::Room));
-        let keyring = &self.sessions.entrance.keyring;
-        let token = shown.place.list().find_map(|value| keyring.open_waiting(value).ok());
         // A connection draws one lot, however many streams it has. A proxy's is of many customers.
         let token = token.or(self.own.waits_at.get());
         let new_id = || new_session_id().ok();

@@ -31,18 +31,23 @@ fn spent_on(gate: &Gate, bucket: Bucket) -> u64 {
 }
 
 #[test]
-fn behind_a_proxy_pages_use_no_more_than_the_share_of_the_processors() {
+fn behind_a_proxy_pages_use_the_share_of_the_processors_and_strangers_not_all_of_it() {
     let share = 0.002;
     let more = room(0.01, "").replace("room_share = 0.5", &format!("room_share = {share}"));
     let gate = cookie_gate(hello(), &more);
     let (mut inside, mut proxy) = (Customer::new(), connect_plain(&gate));
     assert_eq!(inside.ask(&mut proxy, "/", "text/html").unwrap().code, 200);
     let begun = Instant::now();
+    let mut waits = Customer::new();
+    assert_eq!(waits.ask(&mut proxy, "/", "text/html").unwrap().code, 503);
     for _ in 0..500 {
         assert_eq!(Customer::new().ask(&mut proxy, "/", "text/html").unwrap().code, 503);
     }
     let visits = gate.totals().room_visits;
     assert!(visits[RoomVisit::Page] > 0 && visits[RoomVisit::Beyond] > 0, "{visits:?}");
+    let page = waits.ask(&mut proxy, "/", "text/html").unwrap();
+    let line = field(&page, "tidegate-waiting-room").unwrap();
+    assert!(line.starts_with("line"), "a part is reserved for those who have a place: {line}");
     // The share of a second may be used at once, and the last page may exceed it.
     let most = (begun.elapsed() + Duration::from_secs(1)).mul_f64(share);
     let spent = Duration::from_nanos(spent_on(&gate, Bucket::Room));
