@@ -4,7 +4,7 @@ use crate::access_log::AccessLog;
 use crate::admission::companions::Companions;
 use crate::admission::joined::Joined;
 use crate::admission::turns::Turns;
-use crate::config::{Config, Refusal};
+use crate::config::Config;
 use crate::fleet::state::FleetState;
 use crate::passage::SharedPassage;
 use crate::reload::ReloadCounts;
@@ -205,11 +205,6 @@ impl Shared {
     pub fn requests_in_flight(&self) -> u32 {
         let sum: u64 = self.cores.iter().map(|core| core.at_upstream.get()).sum();
         u32::try_from(sum).unwrap_or(u32::MAX)
-    }
-
-    /// Whether new sessions that are not admitted wait in the room.
-    pub fn has_room(&self) -> bool {
-        self.config.load().admission.refuse == Refusal::Page
     }
 
     /// Whether a new session must wait since others do, or since the site is closed.

@@ -226,7 +226,7 @@ impl Decider {
             return Err(Denial::Copy);
         }
         if self.waits(class) {
-            if shared.has_room() {
+            if self.context.has_room() {
                 return self.let_wait(hello, class, prefix).map(Admit::Now);
             }
             // Without a room the ticket of somebody who waits is as good as none.
@@ -257,8 +257,7 @@ impl Decider {
             self.context.counters.refused[Class::New].add(1);
             return Err(Denial::NoPlace);
         }
-        let shared = &self.context.shared;
-        if shared.has_room() && shared.someone_is_first() {
+        if self.context.has_room() && self.context.shared.someone_is_first() {
             return Ok(Admit::Room(new));
         }
         Ok(Admit::Queued(new))
@@ -300,13 +299,10 @@ impl Decider {
         Ok(Admitted { class: Class::New, session, handshake, kind: None, price, room })
     }
 
-    /// Takes a new session that is not admitted into the waiting room; `None` where there is
-    /// none, and beyond its share of the processors. `counted`: it was counted as refused.
+    /// Takes a new session that is not admitted into the waiting room, which there is; `None` beyond
+    /// its share of the processors. `counted`: it was counted as refused.
     pub fn admit_to_room(&self, new: NewSession, counted: bool) -> Option<Admitted> {
         let CoreContext { shared, counters, .. } = &*self.context;
-        if !shared.has_room() {
-            return None;
-        }
         let Some(room) = RoomHandshake::begin(shared, Asks::Stranger) else {
             counters.room_visits[RoomVisit::Beyond].add(1);
             return None;

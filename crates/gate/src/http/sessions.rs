@@ -6,7 +6,7 @@ use crate::admission::entrance::{Comes, Entered, Entrance, Verdict};
 use crate::admission::session_cookie::CookieClaims;
 use crate::admission::sessions::{ClosedBy, SessionConnection};
 use crate::admission::tickets::SessionId;
-use crate::config::{Config, Forwarded, Refusal, SessionCookie};
+use crate::config::{Config, Forwarded, SessionCookie};
 use crate::connection::client::Client;
 use crate::connection::exchange::Exchange;
 use crate::connection::own_session::OwnSession;
@@ -72,7 +72,7 @@ impl RequestSessions {
     pub fn new(context: &Rc<CoreContext>, entrance: Entrance) -> Option<Rc<Self>> {
         let Config { admission, upstream, .. } = &*context.config;
         let trusts_proxy = upstream.forwarded == Forwarded::Append;
-        let has_room = admission.refuse == Refusal::Page;
+        let has_room = context.has_room();
         let template = context.config.files.room_template.clone();
         let template = has_room.then(|| template.unwrap_or_else(waiting_page::own));
         let place_name = format!("{}-place", admission.session_cookie_name);

@@ -190,3 +190,22 @@ fn a_connection_has_one_place_however_many_streams_ask_without_a_cookie() {
         }
     });
 }
+
+#[test]
+fn who_was_queued_before_there_was_a_room_is_not_let_in_by_it() {
+    let upstream = hello();
+    let config = |refuse| {
+        let more = room(0.01, "session_cookie = \"off\"").replace("\"page\"", refuse);
+        let more = more.replace("hold_time = \"0s\"", "hold_time = \"2s\"");
+        config_of(&format!("url = \"http://{upstream}\""), &more)
+    };
+    let gate = Gate::start(config("\"reset\"")).unwrap();
+    assert_eq!(Customer::new().visit(&gate).response.code, 200);
+    std::thread::scope(|scope| {
+        let queued = scope.spawn(|| Customer::new().get(&gate, "/", "*/*").is_err());
+        counted(&gate, "held", |totals| totals.holding == 1);
+        assert!(gate.reload(|| Ok(config("\"page\""))));
+        assert!(queued.join().unwrap(), "its connection knows no room");
+    });
+    assert!(Customer::new().visit(&gate).waits());
+}
