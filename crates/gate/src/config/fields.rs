@@ -342,7 +342,7 @@ keys! {
         refuse: Refusal = Is("page"), Choice(Refusal::ALL),
             because "customers who are told when their turn comes stay; those who see an error of their browser do not. A `reset` costs least, and leaves no socket in TIME_WAIT";
         /// Share of the gate's processors that the waiting room may use for handshakes and pages.
-        /// Beyond it new sessions are refused by a reset.
+        /// Beyond it new sessions are refused by a reset, and behind a proxy by a short answer of 503.
         room_share: f64 = Is("0.1"), Number(0.001, 0.5),
             because "full handshakes for all who come would take the processors from those who are inside";
         /// HTML file in place of the waiting room's own page, with placeholders.
