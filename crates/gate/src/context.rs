@@ -1,7 +1,7 @@
 //! What the connections of one core share: counters, limits, the stage of shutdown.
 
 use crate::access_log::Sink;
-use crate::config::{Config, Limits};
+use crate::config::{Config, Limits, Refusal};
 use crate::open_files::connections_within;
 use crate::places::{Places, PrefixLengths};
 use crate::shared::Shared;
@@ -61,6 +61,12 @@ impl CoreContext {
             shutdown: self.shutdown.clone(),
             places: self.places.clone(),
         })
+    }
+
+    /// Whether new sessions that are not admitted wait in the room. A connection that began without
+    /// one is served by what knows none.
+    pub fn has_room(&self) -> bool {
+        self.config.admission.refuse == Refusal::Page
     }
 
     /// This core's share of a limit for the whole gate.

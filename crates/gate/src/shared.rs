@@ -2,8 +2,9 @@
 
 use crate::access_log::AccessLog;
 use crate::admission::companions::Companions;
+use crate::admission::joined::Joined;
 use crate::admission::turns::Turns;
-use crate::config::{Config, Refusal};
+use crate::config::Config;
 use crate::fleet::state::FleetState;
 use crate::passage::SharedPassage;
 use crate::reload::ReloadCounts;
@@ -55,6 +56,8 @@ pub struct Shared {
     pub room: WaitingRoom,
     /// Connections that browsers open before they have a ticket.
     pub companions: Companions,
+    /// Connections of the waiting room that were of an admitted session.
+    pub joined: Joined,
     config: ArcSwap<Config>,
     controller: Mutex<Controller>,
     used: Mutex<Used>,
@@ -118,6 +121,7 @@ impl Shared {
             turns: Arc::new(Turns::new(processors.len())),
             room: WaitingRoom::default(),
             companions: Companions::default(),
+            joined: Joined::default(),
             upstreams: Upstreams::new(&config, processors.len()),
             routes,
             passage: SharedPassage::default(),
@@ -201,11 +205,6 @@ impl Shared {
     pub fn requests_in_flight(&self) -> u32 {
         let sum: u64 = self.cores.iter().map(|core| core.at_upstream.get()).sum();
         u32::try_from(sum).unwrap_or(u32::MAX)
-    }
-
-    /// Whether new sessions that are not admitted wait in the room.
-    pub fn has_room(&self) -> bool {
-        self.config.load().admission.refuse == Refusal::Page
     }
 
     /// Whether a new session must wait since others do, or since the site is closed.

@@ -27,9 +27,9 @@ pub fn least_refresh(waiting: u64, each_s: f64, per_s: f64) -> Duration {
 /// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asks {
-    /// Somebody without a place, by a full handshake.
+    /// Somebody without a place, by a full handshake or a proxy's request.
     Stranger,
-    /// Somebody whose ticket says that they have one.
+    /// Somebody whose ticket, or cookie behind a proxy, says that they have one.
     Waiting,
 }
 
@@ -54,9 +54,7 @@ impl CpuShare {
     pub fn begins(&self, asks: Asks, per_s: f64, spent_ns: u64, now: Duration) -> bool {
         let mut level = self.level();
         level.refill(per_s, spent_ns, now);
-        let kept =
-            if asks == Asks::Stranger { per_s * BURST.as_secs_f64() * RESERVED } else { 0.0 };
-        let begins = level.left_s - level.begun_s > kept;
+        let begins = level.is_left(asks, per_s);
         if begins {
             level.begun_s += price(asks);
         }
@@ -69,11 +67,12 @@ impl CpuShare {
         level.begun_s = (level.begun_s - price(asks)).max(0.0);
     }
 
-    /// Whether a page may be made without a handshake.
-    pub fn allows_page(&self, per_s: f64, spent_ns: u64, now: Duration) -> bool {
+    /// Whether a page may be made. To whoever had a handshake of the room one was promised: they
+    /// ask as those who wait.
+    pub fn allows_page(&self, asks: Asks, per_s: f64, spent_ns: u64, now: Duration) -> bool {
         let mut level = self.level();
         level.refill(per_s, spent_ns, now);
-        level.left_s - level.begun_s > 0.0
+        level.is_left(asks, per_s)
     }
 
     fn level(&self) -> MutexGuard<'_, Level> {
@@ -90,6 +89,14 @@ impl Level {
         };
         let spent = spent_ns.saturating_sub(std::mem::replace(&mut self.charged_ns, spent_ns));
         self.left_s = (self.left_s + gained).min(most) - spent as f64 / 1e9;
+    }
+
+    fn is_left(&self, asks: Asks, per_s: f64) -> bool {
+        let reserved = match asks {
+            Asks::Stranger => per_s * BURST.as_secs_f64() * RESERVED,
+            Asks::Waiting => 0.0,
+        };
+        self.left_s - self.begun_s > reserved
     }
 }
 
@@ -116,6 +123,8 @@ mod tests {
         assert!(begins(Asks::Stranger, 0, SECOND), "0.2 s are there");
         assert!(!begins(Asks::Stranger, 160_000_000, SECOND), "0.04 s are left");
         assert!(begins(Asks::Waiting, 160_000_000, SECOND));
+        let page = |asks| cpu.allows_page(asks, 0.2, 160_000_000, SECOND);
+        assert!(page(Asks::Waiting) && !page(Asks::Stranger));
         assert!(!begins(Asks::Waiting, 300_000_000, SECOND), "0.1 s are owed");
         assert!(!begins(Asks::Waiting, 300_000_000, SECOND * 3 / 2), "and paid after 0.5 s");
         assert!(begins(Asks::Waiting, 300_000_000, SECOND * 2));

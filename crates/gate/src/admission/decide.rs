@@ -200,7 +200,14 @@ impl Decider {
     /// Classifies a connection by its hello.
     pub fn classify(&self, hello: &ClientHello) -> Classification {
         let most_identities = self.context.config.limits.ticket_identities;
-        classify(&self.offer, &self.keyring, hello, most_identities, unix_now())
+        let mut class = classify(&self.offer, &self.keyring, hello, most_identities, unix_now());
+        if let Some(claims) = &mut class.claims
+            && claims.holder == Holder::Waiting
+            && let Some(session) = self.context.shared.joined.session_of(&claims.session)
+        {
+            (claims.session, claims.holder) = (session, Holder::Session);
+        }
+        class
     }
 
     /// Decides on a connection of this prefix by its hello and its class.
@@ -219,9 +226,12 @@ impl Decider {
             return Err(Denial::Copy);
         }
         if self.waits(class) {
-            return self.let_wait(hello, class, prefix).map(Admit::Now);
-        }
-        if let Some(admitted) = self.admit_returning(class, prefix) {
+            if self.context.has_room() {
+                return self.let_wait(hello, class, prefix).map(Admit::Now);
+            }
+            // Without a room the ticket of somebody who waits is as good as none.
+            counters.tickets[TicketResult::Unfit].add(1);
+        } else if let Some(admitted) = self.admit_returning(class, prefix) {
             self.seen.borrow_mut().note(hello.random());
             counters.admitted[Class::Returning].add(1);
             shared.controller().returning(shared.now());
@@ -247,19 +257,17 @@ impl Decider {
             self.context.counters.refused[Class::New].add(1);
             return Err(Denial::NoPlace);
         }
-        let shared = &self.context.shared;
-        if shared.has_room() && shared.someone_is_first() {
+        if self.context.has_room() && self.context.shared.someone_is_first() {
             return Ok(Admit::Room(new));
         }
         Ok(Admit::Queued(new))
     }
 
-    /// Whether a connection is of somebody in the waiting room, by its ticket.
+    /// Whether a connection is of somebody who waits for admission, by its ticket.
     fn waits(&self, class: &Classification) -> bool {
         let shared = &self.context.shared;
         class.claims.is_some_and(|claims| {
             claims.holder == Holder::Waiting
-                && shared.has_room()
                 && !self.sessions.is_known(&claims.session)
                 && !shared.room.has_admitted(&claims.session)
         })
@@ -291,13 +299,10 @@ impl Decider {
         Ok(Admitted { class: Class::New, session, handshake, kind: None, price, room })
     }
 
-    /// Takes a new session that is not admitted into the waiting room; `None` where there is
-    /// none, and beyond its share of the processors. `counted`: it was counted as refused.
+    /// Takes a new session that is not admitted into the waiting room, which there is; `None` beyond
+    /// its share of the processors. `counted`: it was counted as refused.
     pub fn admit_to_room(&self, new: NewSession, counted: bool) -> Option<Admitted> {
         let CoreContext { shared, counters, .. } = &*self.context;
-        if !shared.has_room() {
-            return None;
-        }
         let Some(room) = RoomHandshake::begin(shared, Asks::Stranger) else {
             counters.room_visits[RoomVisit::Beyond].add(1);
             return None;

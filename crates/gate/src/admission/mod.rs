@@ -6,6 +6,7 @@ pub mod decide;
 pub mod entrance;
 mod fair_queue;
 pub mod handshake_context;
+pub mod joined;
 pub mod key_file;
 pub mod names;
 pub mod negotiation;

@@ -145,8 +145,13 @@ struct Session {
     reporting_until: Duration,
     /// At other gates.
     elsewhere: Vec<Elsewhere>,
-    /// It is not forgotten before this time, as the service has asked.
+    /// How long it counts as active after its last connection, whoever closed that, as the service
+    /// has asked.
+    keep: Duration,
+    /// The end of this time, where the last connection has closed.
     kept_until: Duration,
+    /// The service has ended it. Until then its customer loads the rest of the page.
+    over_until: Duration,
 }
 
 impl Session {
@@ -161,7 +166,9 @@ impl Session {
             unreported: 0.0,
             reporting_until: Duration::ZERO,
             elsewhere: Vec::new(),
+            keep: Duration::ZERO,
             kept_until: Duration::ZERO,
+            over_until: Duration::ZERO,
         }
     }
 }
@@ -353,7 +360,7 @@ impl Sessions {
                 Some(since) => lock(&self.think_times).requests(since),
                 None => lock(&self.think_times).requests_besides(),
             }
-            if !std::mem::replace(&mut session.active, true) {
+            if now >= session.over_until && !std::mem::replace(&mut session.active, true) {
                 self.active.fetch_add(1, Relaxed);
             }
         } else {
@@ -423,16 +430,20 @@ impl Sessions {
         if session.open > 0 {
             return;
         }
-        session.left = now;
+        (session.left, session.kept_until) = (now, now + session.keep);
+        let idle_ticks = match by {
+            ClosedBy::Customer => 0,
+            ClosedBy::Gate { idle_ticks } => idle_ticks,
+        };
         match by {
-            ClosedBy::Customer => {
+            ClosedBy::Customer if session.keep.is_zero() => {
                 if std::mem::replace(&mut session.active, false) {
                     self.active.fetch_sub(1, Relaxed);
                 }
             }
             // The service has ended it.
-            ClosedBy::Gate { .. } if !session.active => {}
-            ClosedBy::Gate { idle_ticks } => {
+            _ if !session.active => {}
+            _ => {
                 let think_times = lock(&self.think_times);
                 let since = think_times.now().saturating_sub(idle_ticks);
                 think_times.began(since);

@@ -349,7 +349,7 @@ keys! {
         refuse: Refusal = Is("page"), Choice(Refusal::ALL),
             because "customers who are told when their turn comes stay; those who see an error of their browser do not. A `reset` costs least, and leaves no socket in TIME_WAIT";
         /// Share of the gate's processors that the waiting room may use for handshakes and pages.
-        /// Beyond it new sessions are refused by a reset.
+        /// Beyond it new sessions are refused by a reset, and behind a proxy by a short answer of 503.
         room_share: f64 = Is("0.1"), Number(0.001, 0.5),
             because "full handshakes for all who come would take the processors from those who are inside";
         /// HTML file in place of the waiting room's own page, with placeholders.
@@ -391,10 +391,12 @@ keys! {
         /// HTTP (`listen.clear`), where each request is decided on by itself, since a proxy sends
         /// those of many customers over one connection; `all`, over TLS as well, for customers
         /// whose TLS does not resume; `off`, nowhere: then each connection by plain HTTP is a new
-        /// session for as long as it is open. See [operations](operations.md#behind-another-proxy).
+        /// session for as long as it is open. The waiting room (`refuse = "page"`) sets one in any
+        /// case for those whom it admits, and one for a place. See [operations](operations.md#behind-another-proxy).
         session_cookie: SessionCookie = Is("clear"), Choice(SessionCookie::ALL),
             because "behind another proxy nothing else tells who was admitted; over TLS tickets do, and a site that sets no cookies should not begin to";
-        /// Name of this cookie. Requests reach the upstream without it.
+        /// Name of this cookie, and with `-place` at its end of the one for a place in the waiting
+        /// room. Requests reach the upstream without them.
         session_cookie_name: String = Is("tidegate"), CookieName,
             because "says in the customer's browser who set it";
         /// Requests per second that one session may send which is known by its cookie on plain

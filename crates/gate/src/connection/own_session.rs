@@ -2,8 +2,10 @@
 
 use crate::admission::sessions::SessionConnection;
 use crate::admission::tickets::SessionId;
+use crate::telemetry::labels::Bucket;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use tidegate_control::waiting_room::WaitingToken;
 
 /// A connection in the waiting room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +26,11 @@ pub struct OwnSession {
     waits_as: Cell<Option<SessionId>>,
     /// In the waiting room: its visit was counted.
     pub counted: Cell<bool>,
+    /// In the waiting room: the place that was given last, of requests that show none.
+    pub waits_at: Cell<Option<WaitingToken>>,
+    /// What processor time on the connection counts to since its last request was decided on, where
+    /// not to requests: the waiting room, or refusals.
+    pub spends_on: Cell<Option<Bucket>>,
 }
 
 impl OwnSession {
@@ -36,7 +43,8 @@ impl OwnSession {
     pub fn waiting(waits: Waits) -> Rc<Self> {
         let Waits { session, counted } = waits;
         let (waits_as, counted) = (Cell::new(Some(session)), Cell::new(counted));
-        Rc::new(Self { waits_as, counted, ..Self::default() })
+        let spends_on = Cell::new(Some(Bucket::Room));
+        Rc::new(Self { waits_as, counted, spends_on, ..Self::default() })
     }
 
     /// The identifier that the session will have, as long as the connection is in the waiting room.

@@ -19,7 +19,7 @@ use crate::http::pages::ErrorPage;
 use crate::http::priority;
 use crate::http::request_body::RequestBody;
 use crate::http::response_body::{RequestGuard, ResponseBody};
-use crate::http::service_fields::{self, QueueIs, SessionIs, Told};
+use crate::http::service_fields::{self, Told};
 use crate::http::sessions::{Cookies, Visit};
 use crate::http::stream_types::StreamTypes;
 use crate::http::trace_context;
@@ -45,14 +45,14 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tidegate_trace::Phase;
 
 /// The reverse proxy of one connection.
 pub struct Proxy {
     /// Most fields of a request's head.
     pub max_fields: usize,
-    /// Knows sessions by their cookies, where there are such.
+    /// The gate's cookies, if it sets any.
     pub cookies: Option<Cookies>,
     /// The session of the connection, if it has one.
     pub session: Rc<OwnSession>,
@@ -74,26 +74,12 @@ pub struct Proxy {
 impl Proxy {
     /// Does what the service says of a session and of the line.
     fn obey(&self, told: Told, visit: Option<&Visit>) {
-        let shared = &self.context.shared;
-        let now = shared.now();
-        let apply = |session: &SessionConnection| match told.session {
-            Some(SessionIs::Over) => session.gives_its_place_back(),
-            Some(SessionIs::Kept(time)) => session.keep_until(now + time),
-            None => {}
-        };
+        let apply = |session: &SessionConnection| told.apply_to(session, &self.context);
         match visit.and_then(Visit::session) {
             Some(session) => apply(session),
             None => self.session.with(apply),
         }
-        let until = |time: Option<Duration>| match time {
-            Some(time) => shared.unix_ms().saturating_add(time.as_millis() as u64),
-            None => u64::MAX,
-        };
-        match told.queue {
-            Some(QueueIs::Open) => shared.room.close_until(0),
-            Some(QueueIs::Closed(time)) => shared.room.close_until(until(time)),
-            None => {}
-        }
+        told.apply_to_line(&self.context.shared);
     }
 }
 
@@ -271,14 +257,18 @@ async fn serve_by_route(
         _ => parts.headers.contains_key(TRANSFER_ENCODING),
     };
     headers::accept(&mut parts, chunked)?;
-    if let Some(cookies) = &proxy.cookies {
-        match Box::pin(cookies.admit(exchange, &mut parts)).await {
-            Ok(admitted) => *visit = admitted,
-            Err(page) => {
-                proxy.leaves.set(page.headers().contains_key(CONNECTION));
-                return Ok(Answered::Gate(page));
+    match &proxy.cookies {
+        Some(cookies) if cookies.are_read() => {
+            match Box::pin(cookies.admit(exchange, &mut parts)).await {
+                Ok(admitted) => *visit = admitted,
+                Err(page) => {
+                    proxy.leaves.set(page.headers().contains_key(CONNECTION));
+                    return Ok(Answered::Gate(page));
+                }
             }
         }
+        Some(cookies) => _ = cookies.take(&mut parts.headers),
+        None => {}
     }
     let way = proxy.routes.find(&parts);
     exchange.takes(way.counts);

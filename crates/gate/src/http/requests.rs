@@ -92,7 +92,7 @@ impl HttpServer {
         state.is_of(client.session.clone());
         let subject = config.tls.client_subject_header.as_ref();
         let subject = subject.map(|name| ClientSubject::new(name, transport.client_certificate()));
-        let cookies = self.sessions.as_ref().and_then(|sessions| sessions.on(&client));
+        let cookies = self.sessions.as_ref().map(|sessions| sessions.on(&client));
         if cookies.as_ref().is_some_and(Cookies::decide) {
             state.is_of_proxy();
         }

@@ -1,6 +1,9 @@
 //! What the service tells the gate by fields of its responses: about the session of the customer,
 //! and about the line of those who wait. Customers do not receive these fields.
 
+use crate::admission::sessions::SessionConnection;
+use crate::context::CoreContext;
+use crate::shared::Shared;
 use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue};
 use std::time::Duration;
@@ -17,6 +20,33 @@ pub struct Told {
     pub session: Option<SessionIs>,
     /// About the line.
     pub queue: Option<QueueIs>,
+}
+
+impl Told {
+    /// Does what it says of the customer's session.
+    pub fn apply_to(&self, session: &SessionConnection, context: &CoreContext) {
+        match self.session {
+            Some(SessionIs::Over) => session.gives_its_place_back(context.shared.now()),
+            // Later nobody could show that they are its customer.
+            Some(SessionIs::Kept(time)) => {
+                session.keep(time.min(context.config.tls.ticket_lifetime));
+            }
+            None => {}
+        }
+    }
+
+    /// Does what it says of the line.
+    pub fn apply_to_line(&self, shared: &Shared) {
+        let until_ms = match self.queue {
+            None => return,
+            Some(QueueIs::Open) => 0,
+            Some(QueueIs::Closed(None)) => u64::MAX,
+            Some(QueueIs::Closed(Some(time))) => {
+                shared.unix_ms().saturating_add(time.as_millis() as u64)
+            }
+        };
+        shared.room.close_until(until_ms);
+    }
 }
 
 /// About a session.

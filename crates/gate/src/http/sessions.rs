@@ -6,7 +6,7 @@ use crate::admission::entrance::{Comes, Entered, Entrance, Verdict};
 use crate::admission::session_cookie::CookieClaims;
 use crate::admission::sessions::{ClosedBy, SessionConnection};
 use crate::admission::tickets::SessionId;
-use crate::config::{Config, Forwarded, Refusal, SessionCookie};
+use crate::config::{Config, Forwarded, SessionCookie};
 use crate::connection::client::Client;
 use crate::connection::exchange::Exchange;
 use crate::connection::own_session::OwnSession;
@@ -20,7 +20,8 @@ use crate::page_template::Template;
 use crate::places::{Place, PlaceKind, Prefix};
 use crate::socket::Scheme;
 use crate::telemetry::clock::{self, unix_now};
-use crate::telemetry::labels::{Class, CookieResult, End};
+use crate::telemetry::cpu;
+use crate::telemetry::labels::{Bucket, Class, CookieResult, End};
 use bytes::Bytes;
 use http::header::HeaderValue;
 use http::request::Parts;
@@ -48,8 +49,12 @@ pub struct Cookies {
     pub(super) place: Rc<Place>,
     scheme: Scheme,
     pub(super) peer: IpAddr,
-    /// Its session; none for a proxy's, whose requests are each decided on.
-    pub(super) own: Option<Rc<OwnSession>>,
+    /// Its session; a proxy's has none.
+    pub(super) own: Rc<OwnSession>,
+    /// It is a proxy's, whose requests are each decided on.
+    pub(super) of_proxy: bool,
+    /// They tell of which session it is, if its ticket does not.
+    learns: bool,
 }
 
 /// A request of an admitted session, until its response is over.
@@ -63,11 +68,11 @@ pub struct Visit {
 }
 
 impl RequestSessions {
-    /// Sets and reads cookies as this configuration says; `None` where there are none.
+    /// Sets and reads cookies as this configuration says; `None` where the gate sets none.
     pub fn new(context: &Rc<CoreContext>, entrance: Entrance) -> Option<Rc<Self>> {
         let Config { admission, upstream, .. } = &*context.config;
         let trusts_proxy = upstream.forwarded == Forwarded::Append;
-        let has_room = admission.refuse == Refusal::Page;
+        let has_room = context.has_room();
         let template = context.config.files.room_template.clone();
         let template = has_room.then(|| template.unwrap_or_else(waiting_page::own));
         let place_name = format!("{}-place", admission.session_cookie_name);
@@ -76,21 +81,16 @@ impl RequestSessions {
             .then(|| Rc::new(Self { context, entrance, trusts_proxy, place_name, template }))
     }
 
-    /// The cookies of a client's connection; `None` where there are none.
-    pub fn on(self: &Rc<Self>, client: &Client) -> Option<Cookies> {
-        let own = match client.scheme {
-            _ if client.session.waits_as().is_some() => Some(client.session.clone()),
-            Scheme::Http if !self.decides_on_requests() => return None,
-            Scheme::Http => None,
-            _ if self.context.config.admission.session_cookie != SessionCookie::All => return None,
-            Scheme::Https => Some(client.session.clone()),
+    /// The cookies of a client's connection.
+    pub fn on(self: &Rc<Self>, client: &Client) -> Cookies {
+        let set = self.context.config.admission.session_cookie;
+        let (of_proxy, learns) = match client.scheme {
+            Scheme::Http => (set != SessionCookie::Off, false),
+            Scheme::Https => (false, set == SessionCookie::All),
         };
         let (sessions, place, scheme) = (self.clone(), client.place.clone(), client.scheme);
-        Some(Cookies { sessions, place, scheme, peer: client.peer.ip(), own })
-    }
-
-    fn decides_on_requests(&self) -> bool {
-        self.context.config.admission.session_cookie != SessionCookie::Off
+        let (peer, own) = (client.peer.ip(), client.session.clone());
+        Cookies { sessions, place, scheme, peer, own, of_proxy, learns }
     }
 
     pub(super) fn count(&self, result: Option<CookieResult>, any: bool) {
@@ -103,7 +103,33 @@ impl RequestSessions {
 impl Cookies {
     /// Whether each request is decided on, since the connection is a proxy's.
     pub fn decide(&self) -> bool {
-        self.own.is_none()
+        self.of_proxy
+    }
+
+    /// What a request costs from now on counts to the waiting room or to refusals, `None`: to
+    /// requests. So does what the connection reads until its next request is decided on.
+    pub(super) fn spends_on(&self, exchange: &Exchange, work: Option<Bucket>) {
+        self.own.spends_on.set(work);
+        exchange.in_room.set(work.is_some());
+        cpu::enter(work.unwrap_or(Bucket::request(exchange.class)));
+    }
+
+    /// Whether anything follows from the gate's cookies in requests, and [`Cookies::admit`] is to see
+    /// them; else [`Cookies::take`].
+    pub fn are_read(&self) -> bool {
+        self.of_proxy || self.learns || self.own.waits_as().is_some()
+    }
+
+    /// Takes the gate's cookies out of a request: the upstream does not receive them.
+    pub fn take(&self, headers: &mut HeaderMap) -> Shown {
+        let RequestSessions { context, place_name, template, trusts_proxy, .. } = &*self.sessions;
+        let cookies = cookie_field::take(headers, &context.config.admission.session_cookie_name);
+        let place = match template {
+            Some(_) => cookie_field::take(headers, place_name),
+            None => Values::none(),
+        };
+        let secure = self.scheme == Scheme::Https || (*trusts_proxy && says_https(headers));
+        Shown { cookies, place, secure }
     }
 
     /// Takes the gate's cookies out of a request and decides on it, or learns from them of which
@@ -116,29 +142,20 @@ impl Cookies {
         exchange: &Exchange,
         parts: &mut Parts,
     ) -> Result<Option<Box<Visit>>, Response<Bytes>> {
-        let context = &self.sessions.context;
-        let headers = &mut parts.headers;
-        let cookies = cookie_field::take(headers, &context.config.admission.session_cookie_name);
-        let proxied = self.sessions.trusts_proxy && says_https(headers);
-        let secure = self.scheme == Scheme::Https || proxied;
-        let place = match self.sessions.template {
-            Some(_) => cookie_field::take(headers, &self.sessions.place_name),
-            None => Values::none(),
-        };
-        let shown = Shown { cookies, place, secure };
-        match &self.own {
-            Some(own) => match own.waits_as() {
-                Some(id) => self.enter(own, id, exchange, parts, &shown).await,
-                None => Ok(self.learn(own, exchange, &shown.cookies)),
-            },
-            None => self.decide_on(exchange, parts, &shown).await.map(Some),
+        let shown = self.take(&mut parts.headers);
+        match self.own.waits_as() {
+            _ if self.of_proxy => self.decide_on(exchange, parts, &shown).await.map(Some),
+            Some(id) => self.enter(id, exchange, parts, &shown).await,
+            None if self.learns => Ok(self.learn(exchange, &shown.cookies)),
+            None => Ok(None),
         }
     }
 
     /// Learns from the first request of a connection over TLS of which session it is. One that
     /// was resumed from a ticket keeps the session of the ticket.
-    fn learn(&self, own: &OwnSession, exchange: &Exchange, cookies: &Values) -> Option<Box<Visit>> {
-        let (sessions, id) = (&self.sessions, own.id()?);
+    fn learn(&self, exchange: &Exchange, cookies: &Values) -> Option<Box<Visit>> {
+        let Self { sessions, own, .. } = self;
+        let id = own.id()?;
         if own.looked_at.replace(true) {
             return None;
         }
@@ -172,6 +189,7 @@ impl Cookies {
     ) -> Result<Box<Visit>, Response<Bytes>> {
         let RequestSessions { context, entrance, .. } = &*self.sessions;
         let Shown { cookies, secure, .. } = shown;
+        self.spends_on(exchange, None);
         let (now, unix_now) = (context.shared.now(), unix_now());
         let recognized = entrance.recognize(cookies.list(), now, unix_now);
         let result = recognized.as_ref().map_or_else(|why| *why, |_| Some(CookieResult::Good));

@@ -5,24 +5,23 @@ use crate::admission::entrance::Comes;
 use crate::admission::tickets::{SessionId, new_session_id};
 use crate::admission::waiting_token::TOKEN_LEN;
 use crate::connection::exchange::Exchange;
-use crate::connection::own_session::OwnSession;
 use crate::context::CoreContext;
 use crate::http::cookie_field::{self, Values};
 use crate::http::pages::ErrorPage;
 use crate::http::sessions::{Cookies, Visit};
-use crate::http::waiting_page::Reason;
+use crate::http::waiting_page::{Reason, WAITING_ROOM};
 use crate::path::for_routes;
 use crate::places::PlaceKind;
 use crate::shared::Doors;
 use crate::telemetry::clock::unix_now;
-use crate::telemetry::labels::{Class, CookieResult, End, RoomVisit};
+use crate::telemetry::labels::{Bucket, Class, CookieResult, End, RoomVisit};
 use bytes::Bytes;
-use http::header::{CONNECTION, HeaderValue, SET_COOKIE};
+use http::header::{CONNECTION, HeaderValue, REFRESH, RETRY_AFTER, SET_COOKIE};
 use http::request::Parts;
 use http::{Response, Version};
 use std::rc::Rc;
 use std::time::Duration;
-use tidegate_control::waiting_room::{Order, Standing, WaitingRoom, WaitingToken};
+use tidegate_control::waiting_room::{Asks, Order, Standing, WaitingRoom, WaitingToken};
 
 /// The gate's cookies in a request.
 pub struct Shown {
@@ -36,22 +35,24 @@ pub struct Shown {
 
 /// How long a browser keeps the cookie of a place, in seconds: longer than the place is kept.
 const COOKIE_S: u64 = 600;
+/// When a page without a place asks again, in seconds: after once to twice this time.
+const AGAIN_S: u64 = 10;
 
 impl Cookies {
     /// A request on a connection of the waiting room whose session would have this identifier.
     pub(super) async fn enter(
         &self,
-        own: &OwnSession,
         id: SessionId,
         exchange: &Exchange,
         parts: &Parts,
         shown: &Shown,
     ) -> Result<Option<Box<Visit>>, Response<Bytes>> {
-        let rejoined = self.rejoin(own, id, exchange, shown);
-        if let Some(visit) = rejoined.or_else(|| self.accompany(own, exchange, parts, shown)) {
+        let rejoined = self.rejoin(id, exchange, shown);
+        if let Some(visit) = rejoined.or_else(|| self.accompany(exchange, parts, shown)) {
             return Ok(Some(visit));
         }
         if self.never_waits(parts) {
+            self.spends_on(exchange, None);
             return Ok(None);
         }
         let visit = self.wait(Comes::FromRoomOn(id), exchange, parts, shown).await;
@@ -59,19 +60,13 @@ impl Cookies {
             page.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             page
         })?;
-        self.joins(own, exchange, &mut visit);
+        self.joins(exchange, &mut visit);
         Ok(Some(visit))
     }
 
     /// The connection is of a session after all: that of its cookie, or the one that another
     /// connection with its ticket was admitted as.
-    fn rejoin(
-        &self,
-        own: &OwnSession,
-        id: SessionId,
-        exchange: &Exchange,
-        shown: &Shown,
-    ) -> Option<Box<Visit>> {
+    fn rejoin(&self, id: SessionId, exchange: &Exchange, shown: &Shown) -> Option<Box<Visit>> {
         let CoreContext { shared, .. } = &*self.sessions.context;
         let (now, unix_now) = (shared.now(), unix_now());
         let entrance = &self.sessions.entrance;
@@ -86,19 +81,13 @@ impl Cookies {
         };
         shared.controller().returning(now);
         let mut visit = self.visit(Some(session), [None, None]);
-        self.joins(own, exchange, &mut visit);
+        self.joins(exchange, &mut visit);
         Some(visit)
     }
 
     /// The connection is one that the browser of an admitted customer opened before. Its cookie
     /// tells so from then on, since its ticket is one of the room.
-    fn accompany(
-        &self,
-        own: &OwnSession,
-        exchange: &Exchange,
-        parts: &Parts,
-        shown: &Shown,
-    ) -> Option<Box<Visit>> {
+    fn accompany(&self, exchange: &Exchange, parts: &Parts, shown: &Shown) -> Option<Box<Visit>> {
         let CoreContext { shared, config, .. } = &*self.sessions.context;
         if parts.version >= Version::HTTP_2 {
             return None;
@@ -111,16 +100,20 @@ impl Cookies {
         shared.controller().returning(now);
         let cookie = self.cookie(id, unix_now(), shown.secure);
         let mut visit = self.visit(Some(session), [cookie, None]);
-        self.joins(own, exchange, &mut visit);
+        self.joins(exchange, &mut visit);
         Some(visit)
     }
 
     /// The session of a visit becomes that of the connection.
-    fn joins(&self, own: &OwnSession, exchange: &Exchange, visit: &mut Visit) {
+    fn joins(&self, exchange: &Exchange, visit: &mut Visit) {
         if let Some(session) = visit.take_session() {
             exchange.log().inspect(|log| log.joins(session.number()));
-            own.become_of(session);
-            own.looked_at.set(true);
+            if let Some(began_as) = self.own.waits_as().filter(|id| *id != session.id()) {
+                self.sessions.context.shared.joined.note(began_as, session.id());
+            }
+            self.own.become_of(session);
+            self.own.looked_at.set(true);
+            self.spends_on(exchange, None);
             self.place.change(PlaceKind::Returning);
         }
     }
@@ -152,11 +145,10 @@ impl Cookies {
         parts: &Parts,
         shown: &Shown,
     ) -> Result<Box<Visit>, Response<Bytes>> {
-        exchange.in_room.set(true);
         let CoreContext { shared, counters, .. } = &*self.sessions.context;
-        let standing = self.stand(shown);
+        let standing = self.stand(exchange, shown);
         let came = standing.as_ref().map_or(!shown.place.any, |standing| standing.came);
-        if came && !self.own.as_ref().is_some_and(|own| own.counted.replace(true)) {
+        if came && (self.of_proxy || !self.own.counted.replace(true)) {
             // They were not in the queue, and are refused all the same.
             shared.controller().offered();
             counters.refused[Class::New].add(1);
@@ -179,10 +171,10 @@ impl Cookies {
         };
         let session = entered.session;
         asking.admitted(session.id());
-        if self.own.is_some() && parts.version < Version::HTTP_2 {
+        if !self.of_proxy && parts.version < Version::HTTP_2 {
             shared.companions.note(self.peer, session.id(), shared.now());
         }
-        exchange.in_room.set(false);
+        self.spends_on(exchange, None);
         let name = &self.sessions.place_name;
         let used = cookie_field::set(name, "", 0, shown.secure);
         let cookie = self.cookie(session.id(), unix_now(), shown.secure);
@@ -198,30 +190,52 @@ impl Cookies {
         parts: &Parts,
         shown: &Shown,
     ) -> Response<Bytes> {
-        exchange.in_room.set(true);
-        match self.stand(shown) {
+        match self.stand(exchange, shown) {
             Some(standing) => self.page(Standing { may_ask: false, ..standing }, parts, shown),
             None => self.no_page(),
         }
     }
 
     /// Where the customer stands; `None` where the room can take nobody.
-    fn stand(&self, shown: &Shown) -> Option<Standing> {
+    fn stand(&self, exchange: &Exchange, shown: &Shown) -> Option<Standing> {
         let CoreContext { shared, .. } = &*self.sessions.context;
-        let (per_s, spent_ns) = shared.room_cpu();
-        if !shared.room.cpu.allows_page(per_s, spent_ns, shared.now()) {
-            return None;
-        }
         let keyring = &self.sessions.entrance.keyring;
         let token = shown.place.list().find_map(|value| keyring.open_waiting(value).ok());
+        let is_stranger = self.of_proxy && token.is_none();
+        let asks = if is_stranger { Asks::Stranger } else { Asks::Waiting };
+        let (per_s, spent_ns) = shared.room_cpu();
+        if !shared.room.cpu.allows_page(asks, per_s, spent_ns, shared.now()) {
+            // Behind a proxy no flood can be reset: if the room owed for these, its customers would
+            // pay for them long afterwards.
+            self.spends_on(exchange, Some(Bucket::Arrival));
+            return None;
+        }
+        self.spends_on(exchange, Some(Bucket::Room));
+        // A connection draws one lot, however many streams it has. A proxy's is of many customers.
+        let token = token.or(self.own.waits_at.get());
         let new_id = || new_session_id().ok();
-        shared.room.visit(token, shared.room_order(), shared.unix_ms(), new_id)
+        let standing = shared.room.visit(token, shared.room_order(), shared.unix_ms(), new_id)?;
+        if !self.of_proxy {
+            self.own.waits_at.set(Some(standing.token));
+        }
+        Some(standing)
     }
 
-    /// Beyond the share of the processors.
+    /// Beyond the share of the processors, or where the line is full: a short page without a place.
+    /// It asks again, or a customer who has a place would lose it.
     fn no_page(&self) -> Response<Bytes> {
-        self.sessions.context.counters.room_visits[RoomVisit::Beyond].add(1);
-        ErrorPage::Full.response()
+        let CoreContext { shared, counters, .. } = &*self.sessions.context;
+        counters.room_visits[RoomVisit::Beyond].add(1);
+        // Those who are answered together ask again at several times.
+        let again_s = AGAIN_S + shared.unix_ms() % AGAIN_S;
+        let mut page = ErrorPage::Full.response();
+        let headers = page.headers_mut();
+        headers.insert(RETRY_AFTER, again_s.into());
+        headers.insert(REFRESH, again_s.into());
+        if let Ok(field) = HeaderValue::try_from(format!("full, refresh={again_s}")) {
+            headers.insert(WAITING_ROOM, field);
+        }
+        page
     }
 
     fn page(&self, standing: Standing, parts: &Parts, shown: &Shown) -> Response<Bytes> {

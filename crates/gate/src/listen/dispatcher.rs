@@ -286,7 +286,8 @@ impl Dispatcher {
             self.queue.note_refusal(now);
         }
         let counters = &context.counters;
-        let room = address.and_then(|_| self.decider.admit_to_room(new, true));
+        let has_room = address.is_some() && removed.item.has_room();
+        let room = has_room.then(|| self.decider.admit_to_room(new, true)).flatten();
         let joins = room.is_some() && !address.is_some_and(|it| self.decider.counts_as_refused(it));
         match removed.held {
             // They were refused when they came.
@@ -387,6 +388,11 @@ impl Queued {
             Newcomer::Connection(pending, _) => Some(pending.arrival.peer.ip()),
             Newcomer::Request(..) => None,
         }
+    }
+
+    /// Whether its connection may be in the waiting room: it began when there was one.
+    fn has_room(&self) -> bool {
+        matches!(&self.by, Newcomer::Connection(_, tasks) if tasks.context.has_room())
     }
 
     /// Whether the customer has waited in the room.

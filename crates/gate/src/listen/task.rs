@@ -174,10 +174,8 @@ async fn run(
                 let client = Client { peer, scheme, class, opening, place, session: own };
                 let mut served = pin!(serve(transport, client));
                 let end = poll_fn(|cx| {
-                    cpu::enter(match session.waits_as() {
-                        Some(_) => Bucket::Room,
-                        None => Bucket::request(class),
-                    });
+                    let spends_on = session.spends_on.get();
+                    cpu::enter(spends_on.unwrap_or(Bucket::request(class)));
                     served.as_mut().poll(cx)
                 })
                 .await;

@@ -206,7 +206,8 @@ labels! {
         Page = "page",
         /// They were admitted from the line.
         Admitted = "admitted",
-        /// The room's share of the processors was used up, or the room was full: they were reset.
+        /// The room's share of the processors was used up, or the line was full: they were
+        /// reset, or answered without a place.
         Beyond = "beyond",
     }
 

@@ -352,12 +352,12 @@ fn over_tls_a_forged_cookie_changes_nothing() {
 }
 
 #[test]
-fn over_tls_there_is_no_cookie_by_default() {
+fn over_tls_no_cookie_is_set_by_default_and_the_upstream_sees_none_of_plain_http() {
     let gate = gate(echoing(), "");
     let mut connection = connect(&gate, &any_client());
     send(&mut connection, b"GET / HTTP/1.1\r\nHost: a\r\nCookie: tidegate=x\r\n\r\n");
     let response = receive(&mut connection, "GET").unwrap();
-    assert_eq!((response.text(), set_cookie(&response)), ("tidegate=x", None));
+    assert_eq!((response.text(), set_cookie(&response)), ("none", None));
 }
 
 #[test]

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use tidegate_gate::Gate;
 use tidegate_gate::telemetry::labels::{Bucket, Class, RoomVisit};
 
+mod sessions;
+
 /// So many new sessions a second are admitted; the others wait in the room.
 fn room(per_second: f64, more: &str) -> String {
     format!(

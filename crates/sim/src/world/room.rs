@@ -215,7 +215,7 @@ impl World<'_> {
             return self.forward(session);
         }
         let Some(room) = &mut self.room else { return };
-        if !room.line.cpu.allows_page(room.per_s, room.spent_ns(), time) {
+        if !room.line.cpu.allows_page(Asks::Waiting, room.per_s, room.spent_ns(), time) {
             return self.is_beyond(session);
         }
         let id = room.new_id();

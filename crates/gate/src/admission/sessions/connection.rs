@@ -32,21 +32,22 @@ impl SessionConnection {
     }
 
     /// The session is over, as the service says: it is not active any more, and its place goes to
-    /// the next. What is open stays open, and with its next connection it is active again.
-    pub fn gives_its_place_back(&self) {
+    /// the next. What is open stays open. With a connection after the linger time it is active
+    /// again; before, it loads the rest of the page.
+    pub fn gives_its_place_back(&self, now: Duration) {
+        let linger = self.sessions.rules.load().linger;
         let mut shard = self.sessions.shard(&self.id);
-        if let Some(session) = shard.sessions.get_mut(&self.id)
-            && std::mem::replace(&mut session.active, false)
-        {
+        let Some(session) = shard.sessions.get_mut(&self.id) else { return };
+        (session.keep, session.over_until) = (Duration::ZERO, now + linger);
+        if std::mem::replace(&mut session.active, false) {
             self.sessions.active.fetch_sub(1, Relaxed);
         }
     }
 
-    /// The session is remembered at least until then.
-    pub fn keep_until(&self, until: Duration) {
-        let mut shard = self.sessions.shard(&self.id);
-        if let Some(session) = shard.sessions.get_mut(&self.id) {
-            session.kept_until = until;
+    /// The session counts as active for so long after its last connection.
+    pub fn keep(&self, time: Duration) {
+        if let Some(session) = self.sessions.shard(&self.id).sessions.get_mut(&self.id) {
+            session.keep = time;
         }
     }
 

@@ -172,3 +172,38 @@ fn requests_have_a_rate_and_a_most_of_their_own() {
     assert_eq!(passed, 50);
     assert_eq!(sessions.request(ALICE, at(1_000)).unwrap_err(), SessionLimit::Rate);
 }
+
+#[test]
+fn a_session_is_kept_after_its_last_connection_whoever_closed_it() {
+    let sessions = sessions(10);
+    for by in [ClosedBy::Customer, GATE] {
+        let one = sessions.start(ALICE, at(0));
+        one.keep(Duration::from_secs(60));
+        let two = sessions.connect(ALICE, at(50_000)).unwrap();
+        one.close(by, at(51_000));
+        two.close(by, at(100_000));
+        sessions.expire(at(130_000));
+        sessions.expire(at(159_999));
+        assert_eq!(sessions.active(), 1);
+        // Forgotten within the linger time after that.
+        sessions.expire(at(180_000));
+        assert_eq!(sessions.active(), 0);
+    }
+}
+
+#[test]
+fn a_session_that_the_service_has_ended_loads_the_rest_of_the_page_and_counts_again_later() {
+    let sessions = sessions(10);
+    let open = sessions.start_by_request(ALICE, at(0));
+    open.keep(Duration::from_secs(60));
+    open.gives_its_place_back(at(1_000));
+    open.close(GATE, at(1_000));
+    for ms in [1_001, 20_000] {
+        sessions.request(ALICE, at(ms)).unwrap().close(GATE, at(ms));
+        assert_eq!(sessions.active(), 0);
+    }
+    let back = sessions.request(ALICE, at(21_000)).unwrap();
+    assert_eq!(sessions.active(), 1);
+    back.close(ClosedBy::Customer, at(21_000));
+    assert_eq!(sessions.active(), 0, "it is kept no more");
+}
