@@ -19,7 +19,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tidegate_control::waiting_room::{Order, WaitingRoom};
+use tidegate_control::waiting_room::{Doors, Order, WaitingRoom};
 use tidegate_control::{Controller, Settings};
 
 /// State read by more than one thread of a gate.
@@ -72,19 +72,6 @@ pub struct InFlight {
     pub handshake_cpu: Duration,
     /// Requests that are with the upstream.
     pub requests: u32,
-}
-
-/// Whether new sessions are admitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doors {
-    /// As the controller decides.
-    Open,
-    /// Not before this time, in milliseconds since 1970.
-    OpenAt(u64),
-    /// The service has closed the line.
-    Closed,
-    /// The site is being maintained.
-    Maintenance,
 }
 
 /// Where customers connect, as bound.
@@ -213,14 +200,12 @@ impl Shared {
         self.room.waiting() > 0 || self.doors() != Doors::Open
     }
 
-    /// Whether new sessions are admitted at all.
+    /// Whether new sessions are admitted at all. Without a waiting room nothing closes them.
     pub fn doors(&self) -> Doors {
-        let (config, now_ms) = (self.config.load(), self.unix_ms());
-        match self.room_order().opens_ms {
-            _ if config.admission.maintenance => Doors::Maintenance,
-            _ if self.room.is_closed(now_ms) => Doors::Closed,
-            Some(opens_ms) if now_ms < opens_ms => Doors::OpenAt(opens_ms),
-            _ => Doors::Open,
+        if self.has_room() {
+            self.room.doors(self.room_order(), self.unix_ms())
+        } else {
+            Doors::Open
         }
     }
 

@@ -9,9 +9,11 @@
 mod admitted;
 mod cpu_share;
 mod estimate;
+mod order;
 
 pub use cpu_share::{Asks, CpuShare, least_refresh};
 pub use estimate::Estimate;
+pub use order::{Doors, Order};
 
 use self::admitted::Admitted;
 pub use self::admitted::MOST_TOLD_BYTES;
@@ -25,10 +27,6 @@ use std::time::Duration;
 
 /// Most customers in the waiting room of a gate: about 200 bytes each.
 pub const WAITING: usize = 200_000;
-
-/// Lots of those who came before the opening, in microseconds before it: as many as an hour has,
-/// so that few share a second.
-const LOTS: u64 = 3_600_000_000;
 
 /// How long a place is kept without a sign of its customer.
 pub const KEPT: Duration = Duration::from_secs(300);
@@ -158,41 +156,15 @@ pub struct Standing {
     pub came: bool,
     /// Their place in the line, from 1.
     pub place: u64,
-    /// When they will probably be admitted, from now; `None` while too few were.
+    /// Whether anybody is admitted.
+    pub doors: Doors,
+    /// When they will probably be admitted, from now; `None` while too few were, or nobody is.
     pub estimate: Option<Estimate>,
     /// When they are to ask again.
     pub refresh: Duration,
     /// It is their turn: they are to ask the controller now, and then to tell what came of it by
     /// [`WaitingRoom::admits`] or [`WaitingRoom::asks_no_more`].
     pub may_ask: bool,
-}
-
-/// Orders a line: first come first served, or by lot among those who came before the opening.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Order {
-    /// When admissions begin, in milliseconds since 1970, if that is set.
-    pub opens_ms: Option<u64>,
-    /// Nobody is admitted: the site is being maintained.
-    pub shut: bool,
-}
-
-impl Order {
-    /// The rank of a token. Before the opening the lot decides: the identifier is random, and
-    /// the customer cannot read it.
-    fn rank(self, token: &WaitingToken) -> Rank {
-        let micros = match self.opens_ms {
-            Some(opens) if token.arrived_ms < opens => {
-                let lot = token.id.iter().take(8).fold(0, |lot, byte| lot << 8 | u64::from(*byte));
-                opens.saturating_mul(1000).saturating_sub(1 + lot % LOTS)
-            }
-            _ => token.arrived_ms.saturating_mul(1000),
-        };
-        (micros, token.id)
-    }
-
-    fn is_open(self, now_ms: u64) -> bool {
-        !self.shut && self.opens_ms.is_none_or(|opens| now_ms >= opens)
-    }
 }
 
 impl WaitingRoom {
@@ -211,9 +183,17 @@ impl WaitingRoom {
         self.closed_until_ms.store(until_ms, Relaxed);
     }
 
-    /// Whether the service has closed the line.
-    pub fn is_closed(&self, now_ms: u64) -> bool {
-        self.closed_until_ms.load(Relaxed) > now_ms
+    /// Whether anybody is admitted.
+    pub fn doors(&self, order: Order, now_ms: u64) -> Doors {
+        if order.shut {
+            Doors::Maintenance
+        } else if self.closed_until_ms.load(Relaxed) > now_ms {
+            Doors::Closed
+        } else if order.opens_ms.is_some_and(|opens| now_ms < opens) {
+            Doors::Before
+        } else {
+            Doors::Open
+        }
     }
 
     /// A customer asks for a page, with the token that they were given if they show one that
@@ -249,9 +229,14 @@ impl WaitingRoom {
         }
         let (place, ahead) = state.place(rank);
         let window = state.admissions.window(now_ms);
-        let refresh = state.refresh(rank, ahead, window.per_s(), now_ms);
+        let doors = self.doors(order, now_ms);
+        let refresh = match doors {
+            Doors::Open => state.refresh(rank, ahead, window.per_s(), now_ms),
+            Doors::Before => state.refresh_before(rank, order.opens_ms.unwrap_or(now_ms), now_ms),
+            Doors::Closed | Doors::Maintenance => state.refresh_seldom(rank, now_ms),
+        };
         let asks = before.is_some_and(|before| before.asks);
-        let open = order.is_open(now_ms) && !self.is_closed(now_ms);
+        let open = doors == Doors::Open;
         let may_ask = open && !is_new && !asks && rank <= state.called;
         let next_ms = now_ms + refresh.as_millis() as u64;
         let due_ms = next_ms + (refresh / 4 + LATE).as_millis() as u64;
@@ -273,7 +258,7 @@ impl WaitingRoom {
         let since_ms = state.stands_since_ms;
         let moved = state.admissions.since(since_ms, now_ms);
         let estimate = moved.estimate(place, state.leave_per_s(now_ms)).filter(|_| open);
-        Some(Standing { token, came: is_new, place, estimate, refresh, may_ask })
+        Some(Standing { token, came: is_new, place, doors, estimate, refresh, may_ask })
     }
 
     /// A customer who asked is admitted, with the session of this identifier. Their place is used.
@@ -334,7 +319,7 @@ impl WaitingRoom {
         self.lapsed.fetch_add(lapsed, Relaxed);
         self.waiting.store(state.line.len() as u64, Relaxed);
         let elapsed_ms = now_ms.saturating_sub(std::mem::replace(&mut state.ticked_ms, now_ms));
-        if !order.is_open(now_ms) || self.is_closed(now_ms) {
+        if self.doors(order, now_ms) != Doors::Open {
             return;
         }
         let elapsed_s = elapsed_ms.min(1000) as f64 / 1e3;
@@ -390,13 +375,24 @@ impl State {
         } else {
             (REFRESH_UNKNOWN, Duration::MAX)
         };
-        let [.., draw, longer] = rank.1;
-        let spread = 1.0 + f64::from(longer) / 1020.0;
-        let wanted = wanted.max(self.least_refresh.min(latest)).mul_f64(spread);
-        // Whole seconds are what the header field can say. Rounded by lot: those who are answered at
-        // one moment, as those who asked in vain, come back at several.
-        let lot = f64::from(draw ^ now_ms as u8) / 256.0;
-        Duration::from_secs((wanted.as_secs_f64() + lot) as u64)
+        spread(wanted.max(self.least_refresh.min(latest)), rank, now_ms)
+    }
+
+    /// When to ask again while nobody is admitted, and it is not known until when.
+    fn refresh_seldom(&self, rank: Rank, now_ms: u64) -> Duration {
+        spread(REFRESH.1.max(self.least_refresh), rank, now_ms)
+    }
+
+    /// When to ask again before the opening: seldom, and then not all at once. Whom the lot puts
+    /// first comes first, and all within the time in which the share carries their pages.
+    fn refresh_before(&self, rank: Rank, opens_ms: u64, now_ms: u64) -> Duration {
+        let seldom = self.refresh_seldom(rank, now_ms);
+        let opens = Duration::from_millis(opens_ms.saturating_sub(now_ms));
+        if seldom < opens {
+            return seldom;
+        }
+        let turn = opens + self.least_refresh.mul_f64(Order::lot_of(rank, opens_ms));
+        Duration::from_secs(turn.as_millis().div_ceil(1000) as u64)
     }
 
     /// The probability with which a customer who waits leaves for good, per second: those who left
@@ -470,6 +466,17 @@ impl State {
         let uncalled = self.line.range((Excluded(self.called), Unbounded));
         self.called = uncalled.take(calls as usize).last().map_or(self.called, |(rank, _)| *rank);
     }
+}
+
+/// A time between two pages in whole seconds, which are what the header field can say; up to a
+/// quarter longer, by the customer.
+fn spread(wanted: Duration, rank: Rank, now_ms: u64) -> Duration {
+    let [.., draw, longer] = rank.1;
+    let wanted = wanted.mul_f64(1.0 + f64::from(longer) / 1020.0);
+    // Rounded by lot: those who are answered at one moment, as those who asked in vain, come back at
+    // several.
+    let lot = f64::from(draw ^ now_ms as u8) / 256.0;
+    Duration::from_secs((wanted.as_secs_f64() + lot) as u64)
 }
 
 fn second_of(rank: Rank) -> u64 {

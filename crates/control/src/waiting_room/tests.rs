@@ -143,6 +143,65 @@ fn before_the_opening_nobody_is_called_and_afterwards_the_lot_decides() {
 }
 
 #[test]
+fn at_the_opening_they_come_in_the_order_of_their_lots_at_the_rate_that_the_share_carries() {
+    let opens_ms = START + 100_000;
+    let order = Order { opens_ms: Some(opens_ms), shut: false };
+    let room = WaitingRoom::default();
+    let mut due = BTreeMap::new();
+    let visits = |token, at: u64, n: u64| {
+        let standing = room.visit(token, order, at, new_id).unwrap();
+        (standing.refresh, (at + standing.refresh.as_millis() as u64, n), standing.token)
+    };
+    for n in 0..6_000 {
+        let (_, next, token) = visits(None, START + n, n);
+        due.insert(next, token);
+    }
+    // Pages of all take half of the share in a minute.
+    room.state().least_refresh = Duration::from_secs(60);
+    let mut came = BTreeMap::<u64, Vec<Rank>>::new();
+    while let Some(((at, n), token)) = due.pop_first() {
+        if at >= opens_ms {
+            came.entry((at - opens_ms) / 1_000).or_default().push(order.rank(&token));
+            continue;
+        }
+        let (refresh, next, token) = visits(Some(token), at, n);
+        assert!(refresh.as_secs() >= 60 || next.0 >= opens_ms, "seldom, as the share allows");
+        due.insert(next, token);
+    }
+    // A hundred a second on average.
+    assert!(came.values().all(|ranks| ranks.len() < 150));
+    let latest = came.values().map(|ranks| *ranks.iter().max().unwrap());
+    let earliest = came.values().map(|ranks| *ranks.iter().min().unwrap());
+    let before = latest.zip(earliest.skip(2));
+    assert!(before.into_iter().all(|(latest, earliest)| latest < earliest));
+}
+
+#[test]
+fn while_the_site_is_maintained_nobody_who_comes_as_told_counts_as_gone() {
+    let shut = Order { shut: true, ..FIRST_COME };
+    for least_refresh in [0, 60].map(Duration::from_secs) {
+        let room = WaitingRoom::default();
+        room.tick(shut, 0, least_refresh, START);
+        let visit = |token, at| room.visit(token, shut, at, new_id).unwrap();
+        let mut due: Vec<_> = (0..50)
+            .map(|n| (START + n, visit(None, START + n)))
+            .map(|(at, standing)| (at + standing.refresh.as_millis() as u64, standing))
+            .collect();
+        for tick in 0..3_000 {
+            let now = START + tick * 100;
+            for (at, standing) in due.iter_mut().filter(|(at, _)| *at <= now) {
+                *standing = visit(Some(standing.token), now);
+                assert_eq!(standing.doors, Doors::Maintenance);
+                assert!(standing.refresh >= least_refresh.max(Duration::from_secs(30)));
+                *at = now + standing.refresh.as_millis() as u64;
+            }
+            room.tick(shut, 0, least_refresh, now);
+        }
+        assert_eq!((room.waiting(), room.lapsed()), (50, 0));
+    }
+}
+
+#[test]
 fn a_line_that_the_service_has_closed_does_not_move() {
     let room = WaitingRoom::default();
     let token = arrives(&room, START).token;

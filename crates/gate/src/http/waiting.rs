@@ -10,10 +10,9 @@ use crate::context::CoreContext;
 use crate::http::cookie_field::{self, Values};
 use crate::http::pages::ErrorPage;
 use crate::http::sessions::{Cookies, Visit};
-use crate::http::waiting_page::Reason;
+use crate::http::waiting_page::Answer;
 use crate::path::for_routes;
 use crate::places::PlaceKind;
-use crate::shared::Doors;
 use crate::telemetry::clock::unix_now;
 use crate::telemetry::labels::{Class, CookieResult, End, RoomVisit};
 use bytes::Bytes;
@@ -225,19 +224,10 @@ impl Cookies {
     }
 
     fn page(&self, standing: Standing, parts: &Parts, shown: &Shown) -> Response<Bytes> {
-        let CoreContext { shared, counters, .. } = &*self.sessions.context;
+        let counters = &self.sessions.context.counters;
         let Some(template) = &self.sessions.template else { return ErrorPage::Full.response() };
         counters.room_visits[RoomVisit::Page].add(1);
-        let reason = match shared.doors() {
-            Doors::Open => Reason::Line(standing),
-            Doors::OpenAt(at_ms) => {
-                let until_ms = at_ms.saturating_sub(shared.unix_ms());
-                Reason::Before(Duration::from_millis(until_ms))
-            }
-            Doors::Closed => Reason::Closed,
-            Doors::Maintenance => Reason::Maintenance,
-        };
-        let mut page = reason.response(template, &parts.headers);
+        let mut page = Answer(&standing).response(template, &parts.headers);
         let value = self.sessions.entrance.keyring.seal_waiting(&standing.token);
         let set = |value: String| {
             cookie_field::set(&self.sessions.place_name, &value, COOKIE_S, shown.secure)

@@ -6,7 +6,7 @@ use crate::common::*;
 use rustls::{ClientConfig, HandshakeKind};
 use std::io::{BufReader, Read, Write};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tidegate_gate::Gate;
 use tidegate_gate::telemetry::labels::{Bucket, Class, RoomVisit};
 
@@ -37,6 +37,10 @@ impl Seen {
 
     fn waits(&self) -> bool {
         self.field("tidegate-waiting-room").is_some()
+    }
+
+    fn refresh(&self) -> u64 {
+        self.field("refresh").unwrap().parse().unwrap()
     }
 
     fn place(&self) -> u64 {
@@ -235,11 +239,35 @@ fn during_maintenance_active_sessions_go_on_and_nobody_else_comes_in() {
     until("the page of the maintenance", || {
         let seen = other.visit(&gate);
         other = Customer::new();
-        seen.response.code == 503 && seen.response.text().contains("maintained")
+        let maintained = seen.response.code == 503 && seen.response.text().contains("maintained");
+        assert!(!maintained || seen.refresh() >= 30, "{}", seen.refresh());
+        maintained
     });
     assert_eq!(inside.visit(&gate).response.code, 200);
     assert!(gate.reload(|| Ok(config_of(&url, &maintained(false)))));
     until("they come in", || other.visit(&gate).response.code == 200);
+}
+
+#[test]
+fn who_comes_before_the_opening_is_told_when_and_comes_in_after_it() {
+    let opens = SystemTime::now() + Duration::from_secs(3);
+    let opens_s = opens.duration_since(UNIX_EPOCH).unwrap().as_secs() + 1;
+    let opening = format!("opens = \"{}\"", jiff::Timestamp::from_second(opens_s as i64).unwrap());
+    let gate = gate(hello(), &room(1000.0, &opening));
+    let mut customers: Vec<_> = (0..5).map(|_| Customer::new()).collect();
+    for customer in &mut customers {
+        let seen = customer.visit(&gate);
+        assert!(seen.response.text().contains("The site opens soon"));
+        let field = seen.field("tidegate-waiting-room").unwrap();
+        assert_eq!(field, format!("before, refresh={}", seen.refresh()));
+        assert!((1..=5).contains(&seen.refresh()), "at the opening: {field}");
+    }
+    let mut early = Customer::new();
+    until("the opening", || !early.visit(&gate).waits());
+    assert!(SystemTime::now() >= UNIX_EPOCH + Duration::from_secs(opens_s));
+    for mut customer in customers {
+        until("they come in", || !customer.visit(&gate).waits());
+    }
 }
 
 #[test]
