@@ -7,16 +7,19 @@
 //! back.
 
 mod admitted;
+mod closing;
 mod cpu_share;
 mod estimate;
 mod order;
 
+pub use closing::{CLOSED_FOR, Closing};
 pub use cpu_share::{Asks, CpuShare, least_refresh};
 pub use estimate::Estimate;
 pub use order::{Doors, Order};
 
 use self::admitted::Admitted;
 pub use self::admitted::MOST_TOLD_BYTES;
+use self::closing::LastWord;
 use self::estimate::LastMinute;
 use crate::average::Average;
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,8 +57,8 @@ pub struct WaitingRoom {
     state: Mutex<State>,
     waiting: AtomicU64,
     lapsed: AtomicU64,
-    /// Until when the service has closed the line, in milliseconds since 1970.
-    closed_until_ms: AtomicU64,
+    /// What the service said last of the line.
+    word: Mutex<LastWord>,
     /// The share of the processors for handshakes and pages.
     pub cpu: CpuShare,
 }
@@ -178,16 +181,31 @@ impl WaitingRoom {
         self.lapsed.load(Relaxed)
     }
 
-    /// The service closes the line until then, in milliseconds since 1970; 0 opens it.
-    pub fn close_until(&self, until_ms: u64) {
-        self.closed_until_ms.store(until_ms, Relaxed);
+    /// The service closes the line for so long; for no time: it opens it.
+    pub fn close_for(&self, time: Duration, now_ms: u64) {
+        self.word().say(time, now_ms);
+    }
+
+    /// What the service said last of the line, for whoever takes the gate's place.
+    pub fn closing(&self) -> Closing {
+        self.word().closing
+    }
+
+    /// The same for the other gates of a fleet, if that has changed since the last call.
+    pub fn take_closing(&self, now_ms: u64) -> Option<Closing> {
+        self.word().take_untold(now_ms)
+    }
+
+    /// What the service said last to another gate.
+    pub fn expect_closing(&self, closing: Closing, now_ms: u64) {
+        self.word().hear(closing, now_ms);
     }
 
     /// Whether anybody is admitted.
     pub fn doors(&self, order: Order, now_ms: u64) -> Doors {
         if order.shut {
             Doors::Maintenance
-        } else if self.closed_until_ms.load(Relaxed) > now_ms {
+        } else if self.closing().until_ms > now_ms {
             Doors::Closed
         } else if order.opens_ms.is_some_and(|opens| now_ms < opens) {
             Doors::Before
@@ -333,6 +351,10 @@ impl WaitingRoom {
         // Three of four may have gone: calls at a lower rate would find ever fewer.
         state.calls_due = (state.calls_due + elapsed_s * (4.0 * per_s + 1.0)).min(missing);
         state.call();
+    }
+
+    fn word(&self) -> MutexGuard<'_, LastWord> {
+        self.word.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

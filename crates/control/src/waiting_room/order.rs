@@ -1,6 +1,7 @@
 //! In which order those who wait are admitted, and whether anybody is.
 
 use super::{Rank, WaitingToken};
+use serde::Serialize;
 
 /// Lots of those who came before the opening, in microseconds before it: as many as an hour has,
 /// so that few share a second.
@@ -16,7 +17,8 @@ pub struct Order {
 }
 
 /// Whether new sessions are admitted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Doors {
     /// As the controller decides.
     #[default]
@@ -27,6 +29,21 @@ pub enum Doors {
     Closed,
     /// The site is being maintained.
     Maintenance,
+}
+
+impl Doors {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Open, Self::Before, Self::Closed, Self::Maintenance];
+
+    /// The name in metrics and in `/status`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Before => "before",
+            Self::Closed => "closed",
+            Self::Maintenance => "maintenance",
+        }
+    }
 }
 
 impl Order {

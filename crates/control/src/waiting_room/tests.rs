@@ -205,10 +205,10 @@ fn while_the_site_is_maintained_nobody_who_comes_as_told_counts_as_gone() {
 fn a_line_that_the_service_has_closed_does_not_move() {
     let room = WaitingRoom::default();
     let token = arrives(&room, START).token;
-    room.close_until(START + 100_000);
+    room.close_for(Duration::from_secs(100), START);
     calls(&room, START + 1_000, 5);
     assert!(!refreshes(&room, token, START + 7_000).may_ask);
-    room.close_until(0);
+    room.close_for(Duration::ZERO, START + 7_000);
     calls(&room, START + 8_000, 3);
     assert!(refreshes(&room, token, START + 12_000).may_ask);
 }

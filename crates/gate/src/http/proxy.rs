@@ -46,6 +46,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
+use tidegate_control::waiting_room::CLOSED_FOR;
 use tidegate_trace::Phase;
 
 /// The reverse proxy of one connection.
@@ -85,13 +86,10 @@ impl Proxy {
             Some(session) => apply(session),
             None => self.session.with(apply),
         }
-        let until = |time: Option<Duration>| match time {
-            Some(time) => shared.unix_ms().saturating_add(time.as_millis() as u64),
-            None => u64::MAX,
-        };
+        let close_for = |time| shared.room.close_for(time, shared.unix_ms());
         match told.queue {
-            Some(QueueIs::Open) => shared.room.close_until(0),
-            Some(QueueIs::Closed(time)) => shared.room.close_until(until(time)),
+            Some(QueueIs::Open) => close_for(Duration::ZERO),
+            Some(QueueIs::Closed(time)) => close_for(time.unwrap_or(CLOSED_FOR)),
             None => {}
         }
     }

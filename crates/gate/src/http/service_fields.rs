@@ -33,7 +33,7 @@ pub enum SessionIs {
 pub enum QueueIs {
     /// It moves.
     Open,
-    /// Nobody new is admitted, for so long; `None`: until it is opened.
+    /// Nobody new is admitted, for so long; `None`: for as long as it is closed without a time.
     Closed(Option<Duration>),
 }
 

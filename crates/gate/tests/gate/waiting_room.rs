@@ -7,6 +7,7 @@ use rustls::{ClientConfig, HandshakeKind};
 use std::io::{BufReader, Read, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tidegate_control::waiting_room::Doors;
 use tidegate_gate::Gate;
 use tidegate_gate::telemetry::labels::{Bucket, Class, RoomVisit};
 
@@ -365,6 +366,35 @@ fn the_service_closes_the_line_ends_sessions_and_customers_do_not_see_its_fields
     get("/paid");
     assert_eq!(gate.snapshot().sessions_active, 0, "the place is free at once");
     assert_eq!(get("/thanks").code, 200);
+}
+
+#[test]
+fn a_line_that_the_service_has_closed_is_seen_stays_so_at_the_next_gate_and_a_reload_opens_it() {
+    let upstream = answering(|got| {
+        let closes = got.line.contains("/sold-out");
+        let field = if closes { "Tidegate-Queue: closed\r\n" } else { "" };
+        format!("HTTP/1.1 200 OK\r\n{field}Content-Length: 2\r\n\r\nok")
+    });
+    let config = || config_of(&format!("url = \"http://{upstream}\""), &room(1000.0, ""));
+    let before = Gate::start(config()).unwrap();
+    let room = |gate: &Gate| gate.snapshot().waiting_room;
+    assert_eq!((room(&before).doors, room(&before).until_unix_s), (Doors::Open, None));
+    assert_eq!(Customer::new().get(&before, "/sold-out", "*/*").unwrap().response.code, 200);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let until_s = room(&before).until_unix_s.unwrap();
+    assert!((now + 3_500..=now + 3_600).contains(&until_s), "for an hour");
+    let exposition = before.snapshot().prometheus();
+    for (state, value) in [("open", 0), ("closed", 1)] {
+        let line = format!("tidegate_waiting_room_doors{{state=\"{state}\"}} {value}\n");
+        assert!(exposition.contains(&line), "{line}");
+    }
+    let after = crate::handover::replace(&before, config());
+    assert_eq!((room(&after).doors, room(&after).until_unix_s), (Doors::Closed, Some(until_s)));
+    let mut other = Customer::new();
+    assert!(other.visit(&after).response.text().contains("The line is closed"));
+    assert!(after.reload(|| Ok(config())));
+    assert_eq!(room(&after).doors, Doors::Open);
+    until("they come in", || !other.visit(&after).waits());
 }
 
 #[test]
