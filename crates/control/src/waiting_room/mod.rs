@@ -90,6 +90,8 @@ type Rank = (u64, WaitingId);
 
 #[derive(Debug, Default)]
 struct State {
+    /// The opening by which the line is ordered.
+    opens_ms: Option<u64>,
     /// Those that are here.
     line: BTreeMap<Rank, Waiting>,
     /// How many of them came in each second, for places.
@@ -226,6 +228,7 @@ impl WaitingRoom {
         new_id: impl FnOnce() -> Option<WaitingId>,
     ) -> Option<Standing> {
         let mut state = self.state();
+        state.follows(order);
         // Gates with one key may differ by their clocks.
         let shown = shown.map(|token| WaitingToken {
             arrived_ms: token.arrived_ms.min(now_ms),
@@ -332,6 +335,7 @@ impl WaitingRoom {
     /// wait for the controller. Call it about ten times a second.
     pub fn tick(&self, order: Order, asking: u64, least_refresh: Duration, now_ms: u64) {
         let mut state = self.state();
+        state.follows(order);
         state.least_refresh = least_refresh;
         let lapsed = state.strike_off(now_ms);
         self.lapsed.fetch_add(lapsed, Relaxed);
@@ -363,6 +367,18 @@ impl WaitingRoom {
 }
 
 impl State {
+    /// With another opening all have another rank: who is here stands there with their next request,
+    /// and nobody is called by a rank of before.
+    fn follows(&mut self, order: Order) {
+        if self.opens_ms != order.opens_ms {
+            self.opens_ms = order.opens_ms;
+            self.line.clear();
+            self.by_second.clear();
+            self.due.clear();
+            self.called = Rank::default();
+        }
+    }
+
     /// Whether a token's place is kept.
     fn keeps(&self, token: &WaitingToken, now_ms: u64) -> bool {
         let lapses_ms = token.seen_ms.saturating_add(KEPT.as_millis() as u64);

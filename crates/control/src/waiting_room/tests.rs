@@ -143,6 +143,27 @@ fn before_the_opening_nobody_is_called_and_afterwards_the_lot_decides() {
 }
 
 #[test]
+fn an_opening_that_is_set_on_a_moving_line_calls_nobody_by_their_former_place() {
+    let room = WaitingRoom::default();
+    let tokens: Vec<_> = (0..100).map(|n| arrives(&room, START + n * 100).token).collect();
+    calls(&room, START + 10_000, 8);
+    // Ten minutes later: five sixths of the lots are before those who were called.
+    let opens_ms = START + 610_000;
+    let order = Order { opens_ms: Some(opens_ms), shut: false };
+    let may_ask = |from_ms: u64| {
+        let visits =
+            tokens.iter().map(|token| WaitingToken { seen_ms: from_ms - 60_000, ..*token });
+        visits.filter(|it| room.visit(Some(*it), order, from_ms, new_id).unwrap().may_ask).count()
+    };
+    assert_eq!(may_ask(opens_ms - 20_000), 0);
+    assert_eq!((room.waiting(), room.lapsed()), (100, 0), "each has one place");
+    room.tick(order, 0, Duration::ZERO, opens_ms - 100);
+    assert_eq!(may_ask(opens_ms), 0, "the threshold begins anew");
+    (0..20).for_each(|tick| room.tick(order, 0, Duration::ZERO, opens_ms + tick * 100));
+    assert!((1..=4).contains(&may_ask(opens_ms + 2_000)), "and moves");
+}
+
+#[test]
 fn at_the_opening_they_come_in_the_order_of_their_lots_at_the_rate_that_the_share_carries() {
     let opens_ms = START + 100_000;
     let order = Order { opens_ms: Some(opens_ms), shut: false };
