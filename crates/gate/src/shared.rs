@@ -7,6 +7,7 @@ use crate::config::{Config, Refusal};
 use crate::fleet::state::FleetState;
 use crate::passage::SharedPassage;
 use crate::reload::ReloadCounts;
+use crate::room_clock::RoomClock;
 use crate::telemetry::clock;
 use crate::telemetry::counters::{Count, Counters, Totals};
 use crate::telemetry::history::SharedHistory;
@@ -59,7 +60,7 @@ pub struct Shared {
     controller: Mutex<Controller>,
     used: Mutex<Used>,
     started: Instant,
-    started_ms: u64,
+    room_clock: RoomClock,
     draining: AtomicBool,
 }
 
@@ -119,7 +120,7 @@ impl Shared {
             fleet: None,
             reloads: ReloadCounts::default(),
             started: Instant::now(),
-            started_ms: clock::unix_now_ms(),
+            room_clock: RoomClock::new(clock::unix_now_ms()),
             draining: AtomicBool::new(false),
         }
     }
@@ -151,10 +152,15 @@ impl Shared {
         self.started.elapsed()
     }
 
-    /// The time by which the waiting room goes, in milliseconds since 1970: the system's clock at
-    /// the start, and since then one that nobody steps.
+    /// The time by which the waiting room goes, in milliseconds since 1970: see [`RoomClock`].
     pub fn unix_ms(&self) -> u64 {
-        self.started_ms.saturating_add(self.started.elapsed().as_millis() as u64)
+        self.room_clock.at(self.now())
+    }
+
+    /// Lets the waiting room's clock follow the system's.
+    pub fn set_room_clock(&self) {
+        let nobody_waits = self.room.waiting() == 0;
+        self.room_clock.follow(clock::unix_now_ms(), self.now(), nobody_waits);
     }
 
     /// The controller. Hold the lock for one call.

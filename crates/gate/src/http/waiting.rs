@@ -228,7 +228,7 @@ impl Cookies {
         let Some(template) = &self.sessions.template else { return ErrorPage::Full.response() };
         counters.room_visits[RoomVisit::Page].add(1);
         let mut page = Answer(&standing).response(template, &parts.headers);
-        let value = self.sessions.entrance.keyring.seal_waiting(&standing.token);
+        let value = self.sessions.entrance.keyring.seal_waiting(&standing.token, unix_now());
         let set = |value: String| {
             cookie_field::set(&self.sessions.place_name, &value, COOKIE_S, shown.secure)
         };
