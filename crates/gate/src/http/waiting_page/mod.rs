@@ -109,16 +109,23 @@ impl Answer<'_> {
         })
     }
 
+    fn text(&self) -> String {
+        let why = match self.0.doors {
+            Doors::Open => "The site is full.",
+            Doors::Before => "The site has not opened yet.",
+            Doors::Closed => "Nobody new is let in at the moment.",
+            Doors::Maintenance => "The site is being maintained.",
+        };
+        format!("{why} Keep the cookie, and ask again later.\n")
+    }
+
     /// The response to a request with these fields.
     pub fn response(&self, template: &Template, asked: &HeaderMap) -> Response<Bytes> {
         let language = Language::of(asked);
         let (kind, body) = match Form::of(asked) {
             Form::Html => ("text/html; charset=utf-8", self.html(template, language)),
             Form::Json => ("application/json", self.json()),
-            Form::Text => {
-                let text = "The site is full. Keep the cookie, and ask again later.\n";
-                ("text/plain; charset=utf-8", text.to_owned())
-            }
+            Form::Text => ("text/plain; charset=utf-8", self.text()),
         };
         let mut response = Response::new(Bytes::from(body));
         *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
@@ -208,6 +215,8 @@ mod tests {
             String::from_utf8(response.body().to_vec()).unwrap()
         });
         let pages: Vec<_> = pages.collect();
+        let text = answer(closed[2], "*/*", "").into_body();
+        assert!(text.starts_with(b"The site is being maintained. Keep the cookie"));
         for (at, page) in pages.iter().enumerate() {
             assert!(!page.contains("<dl>"), "no place is shown");
             assert!(!pages[..at].contains(page));
