@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tidegate_control::waiting_room::Doors;
 use tidegate_gate::Gate;
+use tidegate_gate::config::Config;
 use tidegate_gate::telemetry::labels::{Bucket, Class, RoomVisit};
 
 /// So many new sessions a second are admitted; the others wait in the room.
@@ -395,6 +396,45 @@ fn a_line_that_the_service_has_closed_is_seen_stays_so_at_the_next_gate_and_a_re
     assert!(after.reload(|| Ok(config())));
     assert_eq!(room(&after).doors, Doors::Open);
     until("they come in", || !other.visit(&after).waits());
+}
+
+#[test]
+fn the_operators_own_page_is_filled_in_and_read_again_when_it_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("waiting.html");
+    std::fs::write(&file, "<h1 lang={{lang}}>Shop: {{title}}</h1>{{place}}/{{figures}}").unwrap();
+    let upstream = hello();
+    let config = || {
+        let more = room(0.01, &format!("room_template = {:?}", file.display().to_string()));
+        config_of(&format!("url = \"http://{upstream}\""), &more)
+    };
+    let gate = Gate::start(config()).unwrap();
+    assert_eq!(Customer::new().visit(&gate).response.code, 200);
+    let mut customer = Customer::new();
+    until("they wait", || customer.visit(&gate).waits());
+    let shown = customer.visit(&gate).response.text().to_owned();
+    let begin = "<h1 lang=en>Shop: You are in line</h1>1/<dl>";
+    assert!(shown.starts_with(begin) && !shown.contains("{{"), "{shown}");
+    std::fs::write(&file, "<h1>Patience, please: {{text}}</h1>").unwrap();
+    assert!(gate.reload(|| Ok(config())));
+    until("the new page", || customer.visit(&gate).response.text().contains("Patience, please"));
+}
+
+#[test]
+fn a_place_under_a_key_that_is_gone_is_none_and_its_holder_goes_to_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = folder.path().join("keys");
+    let (gate, mut inside) =
+        full(&format!("[tls]\nticket_keys = {:?}\n", keys.display().to_string()));
+    let (mut first, mut second) = (Customer::new(), Customer::new());
+    assert_eq!((first.visit(&gate).place(), second.visit(&gate).place()), (1, 2));
+    std::fs::remove_file(&keys).unwrap();
+    let config = Config::clone(&gate.config());
+    assert!(gate.reload(|| Ok(config)));
+    let seen = first.visit(&gate);
+    assert_eq!((seen.kind, seen.place()), (HandshakeKind::Full, 3), "nobody else knows of them");
+    assert_eq!(first.visit(&gate).place(), 3, "and this place is kept");
+    assert!(inside.visit(&gate).waits(), "a session under it is none either");
 }
 
 #[test]
