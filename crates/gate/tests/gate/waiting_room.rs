@@ -6,14 +6,12 @@ use crate::common::*;
 use rustls::{ClientConfig, HandshakeKind};
 use std::io::{BufReader, Read, Write};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use tidegate_control::waiting_room::Doors;
+use std::time::{Duration, Instant};
 use tidegate_gate::Gate;
-use tidegate_gate::config::Config;
 use tidegate_gate::telemetry::labels::{Bucket, Class, RoomVisit};
 
 /// So many new sessions a second are admitted; the others wait in the room.
-fn room(per_second: f64, more: &str) -> String {
+pub fn room(per_second: f64, more: &str) -> String {
     format!(
         "[admission]\nrefuse = \"page\"\npolicy = \"static\"\nrate = {per_second}\n\
          hold_time = \"0s\"\nroom_share = 0.5\n{more}\n"
@@ -21,31 +19,31 @@ fn room(per_second: f64, more: &str) -> String {
 }
 
 /// A customer with a browser: their cookies and tickets.
-struct Customer {
+pub struct Customer {
     tls: Arc<ClientConfig>,
     cookies: Vec<(String, String)>,
 }
 
 /// An answer, and the kind of the handshake before it.
-struct Seen {
-    response: Response,
-    kind: HandshakeKind,
+pub struct Seen {
+    pub response: Response,
+    pub kind: HandshakeKind,
 }
 
 impl Seen {
-    fn field(&self, name: &str) -> Option<&str> {
+    pub fn field(&self, name: &str) -> Option<&str> {
         field(&self.response, name)
     }
 
-    fn waits(&self) -> bool {
+    pub fn waits(&self) -> bool {
         self.field("tidegate-waiting-room").is_some()
     }
 
-    fn refresh(&self) -> u64 {
+    pub fn refresh(&self) -> u64 {
         self.field("refresh").unwrap().parse().unwrap()
     }
 
-    fn place(&self) -> u64 {
+    pub fn place(&self) -> u64 {
         let field = self.field("tidegate-waiting-room").unwrap();
         let place = field.split(", ").find_map(|part| part.strip_prefix("place="));
         place.unwrap().parse().unwrap()
@@ -60,12 +58,12 @@ fn field<'r>(response: &'r Response, name: &str) -> Option<&'r str> {
 }
 
 impl Customer {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self { tls: any_client(), cookies: Vec::new() }
     }
 
     /// Beyond the room's share of the processors they are reset, and try again.
-    fn visit(&mut self, gate: &Gate) -> Seen {
+    pub fn visit(&mut self, gate: &Gate) -> Seen {
         let begun = Instant::now();
         loop {
             match self.get(gate, "/", "text/html") {
@@ -76,7 +74,7 @@ impl Customer {
         }
     }
 
-    fn get(&mut self, gate: &Gate, path: &str, accept: &str) -> std::io::Result<Seen> {
+    pub fn get(&mut self, gate: &Gate, path: &str, accept: &str) -> std::io::Result<Seen> {
         let mut connection = connect(gate, &self.tls);
         let response = self.ask(&mut connection, path, accept)?;
         Ok(Seen { response, kind: kind(&connection) })
@@ -114,7 +112,7 @@ impl Customer {
 }
 
 /// A gate whose budget is used up by one customer, and that customer.
-fn full(more: &str) -> (Gate, Customer) {
+pub fn full(more: &str) -> (Gate, Customer) {
     let gate = gate(hello(), &room(0.01, more));
     let mut inside = Customer::new();
     assert_eq!(inside.visit(&gate).response.code, 200);
@@ -229,50 +227,6 @@ fn some_paths_and_addresses_never_wait() {
 }
 
 #[test]
-fn during_maintenance_active_sessions_go_on_and_nobody_else_comes_in() {
-    let maintained = |on: bool| room(1000.0, &format!("maintenance = {on}"));
-    let upstream = hello();
-    let gate = gate(upstream, &maintained(false));
-    let mut inside = Customer::new();
-    assert_eq!(inside.visit(&gate).response.code, 200);
-    let url = format!("url = \"http://{upstream}\"");
-    assert!(gate.reload(|| Ok(config_of(&url, &maintained(true)))));
-    let mut other = Customer::new();
-    until("the page of the maintenance", || {
-        let seen = other.visit(&gate);
-        other = Customer::new();
-        let maintained = seen.response.code == 503 && seen.response.text().contains("maintained");
-        assert!(!maintained || seen.refresh() >= 30, "{}", seen.refresh());
-        maintained
-    });
-    assert_eq!(inside.visit(&gate).response.code, 200);
-    assert!(gate.reload(|| Ok(config_of(&url, &maintained(false)))));
-    until("they come in", || other.visit(&gate).response.code == 200);
-}
-
-#[test]
-fn who_comes_before_the_opening_is_told_when_and_comes_in_after_it() {
-    let opens = SystemTime::now() + Duration::from_secs(3);
-    let opens_s = opens.duration_since(UNIX_EPOCH).unwrap().as_secs() + 1;
-    let opening = format!("opens = \"{}\"", jiff::Timestamp::from_second(opens_s as i64).unwrap());
-    let gate = gate(hello(), &room(1000.0, &opening));
-    let mut customers: Vec<_> = (0..5).map(|_| Customer::new()).collect();
-    for customer in &mut customers {
-        let seen = customer.visit(&gate);
-        assert!(seen.response.text().contains("The site opens soon"));
-        let field = seen.field("tidegate-waiting-room").unwrap();
-        assert_eq!(field, format!("before, refresh={}", seen.refresh()));
-        assert!((1..=5).contains(&seen.refresh()), "at the opening: {field}");
-    }
-    let mut early = Customer::new();
-    until("the opening", || !early.visit(&gate).waits());
-    assert!(SystemTime::now() >= UNIX_EPOCH + Duration::from_secs(opens_s));
-    for mut customer in customers {
-        until("they come in", || !customer.visit(&gate).waits());
-    }
-}
-
-#[test]
 fn a_forged_or_copied_cookie_gives_no_place_that_its_holder_did_not_have() {
     let (gate, _) = full("");
     let mut first = Customer::new();
@@ -367,74 +321,6 @@ fn the_service_closes_the_line_ends_sessions_and_customers_do_not_see_its_fields
     get("/paid");
     assert_eq!(gate.snapshot().sessions_active, 0, "the place is free at once");
     assert_eq!(get("/thanks").code, 200);
-}
-
-#[test]
-fn a_line_that_the_service_has_closed_is_seen_stays_so_at_the_next_gate_and_a_reload_opens_it() {
-    let upstream = answering(|got| {
-        let closes = got.line.contains("/sold-out");
-        let field = if closes { "Tidegate-Queue: closed\r\n" } else { "" };
-        format!("HTTP/1.1 200 OK\r\n{field}Content-Length: 2\r\n\r\nok")
-    });
-    let config = || config_of(&format!("url = \"http://{upstream}\""), &room(1000.0, ""));
-    let before = Gate::start(config()).unwrap();
-    let room = |gate: &Gate| gate.snapshot().waiting_room;
-    assert_eq!((room(&before).doors, room(&before).until_unix_s), (Doors::Open, None));
-    assert_eq!(Customer::new().get(&before, "/sold-out", "*/*").unwrap().response.code, 200);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    let until_s = room(&before).until_unix_s.unwrap();
-    assert!((now + 3_500..=now + 3_600).contains(&until_s), "for an hour");
-    let exposition = before.snapshot().prometheus();
-    for (state, value) in [("open", 0), ("closed", 1)] {
-        let line = format!("tidegate_waiting_room_doors{{state=\"{state}\"}} {value}\n");
-        assert!(exposition.contains(&line), "{line}");
-    }
-    let after = crate::handover::replace(&before, config());
-    assert_eq!((room(&after).doors, room(&after).until_unix_s), (Doors::Closed, Some(until_s)));
-    let mut other = Customer::new();
-    assert!(other.visit(&after).response.text().contains("The line is closed"));
-    assert!(after.reload(|| Ok(config())));
-    assert_eq!(room(&after).doors, Doors::Open);
-    until("they come in", || !other.visit(&after).waits());
-}
-
-#[test]
-fn the_operators_own_page_is_filled_in_and_read_again_when_it_changes() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("waiting.html");
-    std::fs::write(&file, "<h1 lang={{lang}}>Shop: {{title}}</h1>{{place}}/{{figures}}").unwrap();
-    let upstream = hello();
-    let config = || {
-        let more = room(0.01, &format!("room_template = {:?}", file.display().to_string()));
-        config_of(&format!("url = \"http://{upstream}\""), &more)
-    };
-    let gate = Gate::start(config()).unwrap();
-    assert_eq!(Customer::new().visit(&gate).response.code, 200);
-    let mut customer = Customer::new();
-    until("they wait", || customer.visit(&gate).waits());
-    let shown = customer.visit(&gate).response.text().to_owned();
-    let begin = "<h1 lang=en>Shop: You are in line</h1>1/<dl>";
-    assert!(shown.starts_with(begin) && !shown.contains("{{"), "{shown}");
-    std::fs::write(&file, "<h1>Patience, please: {{text}}</h1>").unwrap();
-    assert!(gate.reload(|| Ok(config())));
-    until("the new page", || customer.visit(&gate).response.text().contains("Patience, please"));
-}
-
-#[test]
-fn a_place_under_a_key_that_is_gone_is_none_and_its_holder_goes_to_the_end() {
-    let folder = tempfile::tempdir().unwrap();
-    let keys = folder.path().join("keys");
-    let (gate, mut inside) =
-        full(&format!("[tls]\nticket_keys = {:?}\n", keys.display().to_string()));
-    let (mut first, mut second) = (Customer::new(), Customer::new());
-    assert_eq!((first.visit(&gate).place(), second.visit(&gate).place()), (1, 2));
-    std::fs::remove_file(&keys).unwrap();
-    let config = Config::clone(&gate.config());
-    assert!(gate.reload(|| Ok(config)));
-    let seen = first.visit(&gate);
-    assert_eq!((seen.kind, seen.place()), (HandshakeKind::Full, 3), "nobody else knows of them");
-    assert_eq!(first.visit(&gate).place(), 3, "and this place is kept");
-    assert!(inside.visit(&gate).waits(), "a session under it is none either");
 }
 
 #[test]
