@@ -101,6 +101,7 @@ impl ControlLoop {
 /// Moves the threshold of the waiting room. Its pages come as often as what they cost since the
 /// last tick allows.
 fn tend_room(shared: &Shared, totals: &Totals, before: &Totals) {
+    shared.set_room_clock();
     let (room, (per_s, _)) = (&shared.room, shared.room_cpu());
     let pages = totals.room_visits[RoomVisit::Page] - before.room_visits[RoomVisit::Page];
     let spent_s = seconds(totals.cpu_ns[Bucket::Room] - before.cpu_ns[Bucket::Room]);

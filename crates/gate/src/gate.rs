@@ -25,6 +25,7 @@ use crate::upkeep::{self, TicketKeys};
 use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tidegate_host::Cores;
 use tidegate_trace::Tracing;
 use tokio::sync::watch;
@@ -237,13 +238,16 @@ impl Gate {
 
     /// Reads a configuration with `read`, and puts it in force for connections that begin
     /// from now on; open ones keep the configuration that they began with. The log has the
-    /// keys that changed and those that need a restart. Where the configuration has mistakes
+    /// keys that changed and those that need a restart. A line that the service has closed is open
+    /// again. Where the configuration has mistakes
     /// or cannot be used, the one in force stays, and the log says why. Returns whether it
     /// was put in force.
     pub fn reload(&self, read: impl FnOnce() -> Result<Config, Mistakes>) -> bool {
         let reloaded = self.reloader.reload(|_| read());
         if reloaded {
             self.keys.reopen();
+            // The operator's way to open a line that nobody inside could open any more.
+            self.shared.room.close_for(Duration::ZERO, self.shared.unix_ms());
         }
         // Also where the configuration has mistakes: the file may have been moved away.
         if let Err(error) = self.shared.access_log.open(&self.config().access_log) {
@@ -407,6 +411,9 @@ fn bind_admin(address: SocketAddr, inherited: &mut Inherited) -> Result<Admin, E
 fn continue_from(inherited: &mut Inherited, shared: &Shared, sessions: &Sessions) {
     sessions.expect(std::mem::take(&mut inherited.sessions), shared.now());
     shared.room.expect_used(&inherited.used_places);
+    if let Some(closing) = inherited.closing {
+        shared.room.expect_closing(closing, shared.unix_ms());
+    }
     let learned = inherited.learned.take().map(|learned| shared.controller().adopt(learned));
     if inherited.replaces().is_some() && learned != Some(true) {
         tracing::warn!("the costs that the gate before had learned are of another version");

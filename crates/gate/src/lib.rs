@@ -43,6 +43,7 @@ mod places;
 mod redirect;
 mod refusal;
 mod reload;
+mod room_clock;
 mod shared;
 mod shutdown;
 mod socket;

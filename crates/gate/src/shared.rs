@@ -4,10 +4,11 @@ use crate::access_log::AccessLog;
 use crate::admission::companions::Companions;
 use crate::admission::joined::Joined;
 use crate::admission::turns::Turns;
-use crate::config::Config;
+use crate::config::{Config, Refusal};
 use crate::fleet::state::FleetState;
 use crate::passage::SharedPassage;
 use crate::reload::ReloadCounts;
+use crate::room_clock::RoomClock;
 use crate::telemetry::clock;
 use crate::telemetry::counters::{Count, Counters, Totals};
 use crate::telemetry::history::SharedHistory;
@@ -20,7 +21,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tidegate_control::waiting_room::{Order, WaitingRoom};
+use tidegate_control::waiting_room::{Doors, Order, WaitingRoom};
 use tidegate_control::{Controller, Settings};
 
 /// State read by more than one thread of a gate.
@@ -62,7 +63,7 @@ pub struct Shared {
     controller: Mutex<Controller>,
     used: Mutex<Used>,
     started: Instant,
-    started_ms: u64,
+    room_clock: RoomClock,
     draining: AtomicBool,
 }
 
@@ -75,19 +76,6 @@ pub struct InFlight {
     pub handshake_cpu: Duration,
     /// Requests that are with the upstream.
     pub requests: u32,
-}
-
-/// Whether new sessions are admitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doors {
-    /// As the controller decides.
-    Open,
-    /// Not before this time, in milliseconds since 1970.
-    OpenAt(u64),
-    /// The service has closed the line.
-    Closed,
-    /// The site is being maintained.
-    Maintenance,
 }
 
 /// Where customers connect, as bound.
@@ -136,7 +124,7 @@ impl Shared {
             fleet: None,
             reloads: ReloadCounts::default(),
             started: Instant::now(),
-            started_ms: clock::unix_now_ms(),
+            room_clock: RoomClock::new(clock::unix_now_ms()),
             draining: AtomicBool::new(false),
         }
     }
@@ -168,10 +156,15 @@ impl Shared {
         self.started.elapsed()
     }
 
-    /// The time by which the waiting room goes, in milliseconds since 1970: the system's clock at
-    /// the start, and since then one that nobody steps.
+    /// The time by which the waiting room goes, in milliseconds since 1970: see [`RoomClock`].
     pub fn unix_ms(&self) -> u64 {
-        self.started_ms.saturating_add(self.started.elapsed().as_millis() as u64)
+        self.room_clock.at(self.now())
+    }
+
+    /// Lets the waiting room's clock follow the system's.
+    pub fn set_room_clock(&self) {
+        let nobody_waits = self.room.waiting() == 0;
+        self.room_clock.follow(clock::unix_now_ms(), self.now(), nobody_waits);
     }
 
     /// The controller. Hold the lock for one call.
@@ -212,14 +205,12 @@ impl Shared {
         self.room.waiting() > 0 || self.doors() != Doors::Open
     }
 
-    /// Whether new sessions are admitted at all.
+    /// Whether new sessions are admitted at all. Without a waiting room nothing closes them.
     pub fn doors(&self) -> Doors {
-        let (config, now_ms) = (self.config.load(), self.unix_ms());
-        match self.room_order().opens_ms {
-            _ if config.admission.maintenance => Doors::Maintenance,
-            _ if self.room.is_closed(now_ms) => Doors::Closed,
-            Some(opens_ms) if now_ms < opens_ms => Doors::OpenAt(opens_ms),
-            _ => Doors::Open,
+        if self.config.load().admission.refuse == Refusal::Page {
+            self.room.doors(self.room_order(), self.unix_ms())
+        } else {
+            Doors::Open
         }
     }
 

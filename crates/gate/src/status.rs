@@ -16,6 +16,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use tidegate_control::FullHandshake;
+use tidegate_control::waiting_room::Doors;
 use tidegate_host::cpu_clock;
 
 /// The snapshot at this moment, for a gate with admin pages at this address.
@@ -51,12 +52,7 @@ pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>)
             held: totals.held[Class::New],
             refused: totals.refused[Class::New] + totals.hold_expired,
         },
-        waiting_room: RoomStatus {
-            waiting: shared.room.waiting(),
-            asking: totals.room_asking,
-            lapsed: shared.room.lapsed(),
-            visits: totals.room_visits.named().collect(),
-        },
+        waiting_room: room(shared, &totals),
         returning: Verdicts {
             admitted: totals.admitted[Class::Returning],
             held: totals.held[Class::Returning],
@@ -113,6 +109,23 @@ pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>)
         work_cpu_seconds: totals.cpu_ns.named().map(|(work, ns)| (work, seconds(ns))).collect(),
         control: Some(shared.controller().status(now)),
         fleet: shared.fleet.as_ref().map(|fleet| fleet.status()),
+    }
+}
+
+fn room(shared: &Shared, totals: &Totals) -> RoomStatus {
+    let doors = shared.doors();
+    let until_ms = match doors {
+        Doors::Before => shared.room_order().opens_ms,
+        Doors::Closed => Some(shared.room.closing().until_ms),
+        Doors::Open | Doors::Maintenance => None,
+    };
+    RoomStatus {
+        doors,
+        until_unix_s: until_ms.map(|ms| ms / 1000),
+        waiting: shared.room.waiting(),
+        asking: totals.room_asking,
+        lapsed: shared.room.lapsed(),
+        visits: totals.room_visits.named().collect(),
     }
 }
 

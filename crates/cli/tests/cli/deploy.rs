@@ -177,6 +177,9 @@ fn every_metric_of_the_dashboard_is_one_of_a_gate_and_has_its_labels() {
         seen.insert(family);
     }
     assert!(seen.len() >= 15, "it shows what matters: {seen:?}");
+    let room = families.iter().filter(|family| family.starts_with("tidegate_waiting_room_"));
+    let missing: Vec<_> = room.filter(|family| !seen.contains(*family)).collect();
+    assert!(missing.is_empty(), "who waits in the room is no refusal to forget: {missing:?}");
     let mut panels: Vec<_> = dashboard["panels"].as_array().unwrap().iter().collect();
     let all = panels.len();
     panels.dedup_by_key(|panel| panel["id"].as_u64());

@@ -84,7 +84,9 @@ impl LastMinute {
     fn over(&mut self, now_ms: u64, seconds: u64) -> Window {
         let second = now_ms / 1000;
         self.advance(second);
-        let Some(first) = self.first else { return Window { count: 0, seconds: 1 } };
+        // Another core may have counted at a time that is later by a moment.
+        let first = self.first.map(|first| first.min(second));
+        let Some(first) = first else { return Window { count: 0, seconds: 1 } };
         // The second under way is not whole, unless there is no other.
         let from = second.saturating_sub(seconds).max(first);
         let counted = if from == second { from..second + 1 } else { from..second };
@@ -149,6 +151,14 @@ mod tests {
         // 1.645 · √(1/100 + 1/100) = 0.23264.
         assert!((estimate.low.as_secs_f64() - 38.368).abs() < 0.01, "{estimate:?}");
         assert!((estimate.high.as_secs_f64() - 61.632).abs() < 0.01, "{estimate:?}");
+    }
+
+    #[test]
+    fn a_count_of_a_core_whose_clock_was_read_later_by_a_moment_is_no_negative_time() {
+        let mut admissions = LastMinute::default();
+        admissions.note(101_000);
+        let window = admissions.window(100_999);
+        assert_eq!((window.count, window.seconds), (0, 1));
     }
 
     #[test]

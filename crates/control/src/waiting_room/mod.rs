@@ -7,14 +7,20 @@
 //! back.
 
 mod admitted;
+mod closing;
 mod cpu_share;
 mod estimate;
+mod order;
+mod refresh;
 
+pub use closing::{CLOSED_FOR, Closing};
 pub use cpu_share::{Asks, CpuShare, least_refresh};
 pub use estimate::Estimate;
+pub use order::{Doors, Order};
 
 use self::admitted::Admitted;
 pub use self::admitted::MOST_TOLD_BYTES;
+use self::closing::LastWord;
 use self::estimate::LastMinute;
 use crate::average::Average;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,18 +32,8 @@ use std::time::Duration;
 /// Most customers in the waiting room of a gate: about 200 bytes each.
 pub const WAITING: usize = 200_000;
 
-/// Lots of those who came before the opening, in microseconds before it: as many as an hour has,
-/// so that few share a second.
-const LOTS: u64 = 3_600_000_000;
-
 /// How long a place is kept without a sign of its customer.
 pub const KEPT: Duration = Duration::from_secs(300);
-/// Shortest and longest time between two pages of a customer.
-const REFRESH: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));
-/// The same while nothing is known of how fast the line moves.
-const REFRESH_UNKNOWN: Duration = Duration::from_secs(5);
-/// A longer time until somebody's turn makes no difference to their pages, in seconds.
-const LONGEST_S: f64 = 3_600.0;
 /// A customer who is so much later than the page told the browser counts as gone.
 const LATE: Duration = Duration::from_secs(15);
 /// Whose next request is due within this time comes soon: somewhat more than the shortest time
@@ -56,8 +52,8 @@ pub struct WaitingRoom {
     state: Mutex<State>,
     waiting: AtomicU64,
     lapsed: AtomicU64,
-    /// Until when the service has closed the line, in milliseconds since 1970.
-    closed_until_ms: AtomicU64,
+    /// What the service said last of the line.
+    word: Mutex<LastWord>,
     /// The share of the processors for handshakes and pages.
     pub cpu: CpuShare,
 }
@@ -89,6 +85,8 @@ type Rank = (u64, WaitingId);
 
 #[derive(Debug, Default)]
 struct State {
+    /// The opening by which the line is ordered.
+    opens_ms: Option<u64>,
     /// Those that are here.
     line: BTreeMap<Rank, Waiting>,
     /// How many of them came in each second, for places.
@@ -158,41 +156,15 @@ pub struct Standing {
     pub came: bool,
     /// Their place in the line, from 1.
     pub place: u64,
-    /// When they will probably be admitted, from now; `None` while too few were.
+    /// Whether anybody is admitted.
+    pub doors: Doors,
+    /// When they will probably be admitted, from now; `None` while too few were, or nobody is.
     pub estimate: Option<Estimate>,
     /// When they are to ask again.
     pub refresh: Duration,
     /// It is their turn: they are to ask the controller now, and then to tell what came of it by
     /// [`WaitingRoom::admits`] or [`WaitingRoom::asks_no_more`].
     pub may_ask: bool,
-}
-
-/// Orders a line: first come first served, or by lot among those who came before the opening.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Order {
-    /// When admissions begin, in milliseconds since 1970, if that is set.
-    pub opens_ms: Option<u64>,
-    /// Nobody is admitted: the site is being maintained.
-    pub shut: bool,
-}
-
-impl Order {
-    /// The rank of a token. Before the opening the lot decides: the identifier is random, and
-    /// the customer cannot read it.
-    fn rank(self, token: &WaitingToken) -> Rank {
-        let micros = match self.opens_ms {
-            Some(opens) if token.arrived_ms < opens => {
-                let lot = token.id.iter().take(8).fold(0, |lot, byte| lot << 8 | u64::from(*byte));
-                opens.saturating_mul(1000).saturating_sub(1 + lot % LOTS)
-            }
-            _ => token.arrived_ms.saturating_mul(1000),
-        };
-        (micros, token.id)
-    }
-
-    fn is_open(self, now_ms: u64) -> bool {
-        !self.shut && self.opens_ms.is_none_or(|opens| now_ms >= opens)
-    }
 }
 
 impl WaitingRoom {
@@ -206,14 +178,37 @@ impl WaitingRoom {
         self.lapsed.load(Relaxed)
     }
 
-    /// The service closes the line until then, in milliseconds since 1970; 0 opens it.
-    pub fn close_until(&self, until_ms: u64) {
-        self.closed_until_ms.store(until_ms, Relaxed);
+    /// The service closes the line for so long; for no time: it opens it.
+    pub fn close_for(&self, time: Duration, now_ms: u64) {
+        self.word().say(time, now_ms);
     }
 
-    /// Whether the service has closed the line.
-    pub fn is_closed(&self, now_ms: u64) -> bool {
-        self.closed_until_ms.load(Relaxed) > now_ms
+    /// What the service said last of the line, for whoever takes the gate's place.
+    pub fn closing(&self) -> Closing {
+        self.word().closing
+    }
+
+    /// The same for the other gates of a fleet, if that has changed since the last call.
+    pub fn take_closing(&self, now_ms: u64) -> Option<Closing> {
+        self.word().take_untold(now_ms)
+    }
+
+    /// What the service said last to another gate.
+    pub fn expect_closing(&self, closing: Closing, now_ms: u64) {
+        self.word().hear(closing, now_ms);
+    }
+
+    /// Whether anybody is admitted.
+    pub fn doors(&self, order: Order, now_ms: u64) -> Doors {
+        if order.shut {
+            Doors::Maintenance
+        } else if self.closing().until_ms > now_ms {
+            Doors::Closed
+        } else if order.opens_ms.is_some_and(|opens| now_ms < opens) {
+            Doors::Before
+        } else {
+            Doors::Open
+        }
     }
 
     /// A customer asks for a page, with the token that they were given if they show one that
@@ -228,6 +223,7 @@ impl WaitingRoom {
         new_id: impl FnOnce() -> Option<WaitingId>,
     ) -> Option<Standing> {
         let mut state = self.state();
+        state.follows(order);
         // Gates with one key may differ by their clocks.
         let shown = shown.map(|token| WaitingToken {
             arrived_ms: token.arrived_ms.min(now_ms),
@@ -249,9 +245,14 @@ impl WaitingRoom {
         }
         let (place, ahead) = state.place(rank);
         let window = state.admissions.window(now_ms);
-        let refresh = state.refresh(rank, ahead, window.per_s(), now_ms);
+        let doors = self.doors(order, now_ms);
+        let refresh = match doors {
+            Doors::Open => state.refresh(rank, ahead, window.per_s(), now_ms),
+            Doors::Before => state.refresh_before(rank, order.opens_ms.unwrap_or(now_ms), now_ms),
+            Doors::Closed | Doors::Maintenance => state.refresh_seldom(rank, now_ms),
+        };
         let asks = before.is_some_and(|before| before.asks);
-        let open = order.is_open(now_ms) && !self.is_closed(now_ms);
+        let open = doors == Doors::Open;
         let may_ask = open && !is_new && !asks && rank <= state.called;
         let next_ms = now_ms + refresh.as_millis() as u64;
         let due_ms = next_ms + (refresh / 4 + LATE).as_millis() as u64;
@@ -273,7 +274,7 @@ impl WaitingRoom {
         let since_ms = state.stands_since_ms;
         let moved = state.admissions.since(since_ms, now_ms);
         let estimate = moved.estimate(place, state.leave_per_s(now_ms)).filter(|_| open);
-        Some(Standing { token, came: is_new, place, estimate, refresh, may_ask })
+        Some(Standing { token, came: is_new, place, doors, estimate, refresh, may_ask })
     }
 
     /// A customer who asked is admitted, with the session of this identifier. Their place is used.
@@ -329,12 +330,13 @@ impl WaitingRoom {
     /// wait for the controller. Call it about ten times a second.
     pub fn tick(&self, order: Order, asking: u64, least_refresh: Duration, now_ms: u64) {
         let mut state = self.state();
+        state.follows(order);
         state.least_refresh = least_refresh;
         let lapsed = state.strike_off(now_ms);
         self.lapsed.fetch_add(lapsed, Relaxed);
         self.waiting.store(state.line.len() as u64, Relaxed);
         let elapsed_ms = now_ms.saturating_sub(std::mem::replace(&mut state.ticked_ms, now_ms));
-        if !order.is_open(now_ms) || self.is_closed(now_ms) {
+        if self.doors(order, now_ms) != Doors::Open {
             return;
         }
         let elapsed_s = elapsed_ms.min(1000) as f64 / 1e3;
@@ -350,12 +352,28 @@ impl WaitingRoom {
         state.call();
     }
 
+    fn word(&self) -> MutexGuard<'_, LastWord> {
+        self.word.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
+    /// With another opening all have another rank: who is here stands there with their next request,
+    /// and nobody is called by a rank of before.
+    fn follows(&mut self, order: Order) {
+        if self.opens_ms != order.opens_ms {
+            self.opens_ms = order.opens_ms;
+            self.line.clear();
+            self.by_second.clear();
+            self.due.clear();
+            self.called = Rank::default();
+        }
+    }
+
     /// Whether a token's place is kept.
     fn keeps(&self, token: &WaitingToken, now_ms: u64) -> bool {
         let lapses_ms = token.seen_ms.saturating_add(KEPT.as_millis() as u64);
@@ -373,30 +391,6 @@ impl State {
         let called = second_of(self.called) + 1;
         let ahead = if rank <= self.called { 0 } else { earlier(called) + same };
         (1 + earlier(0) + same, ahead)
-    }
-
-    /// When to ask again: the sooner, the nearer the turn; and not all at once.
-    ///
-    /// What pages may cost makes those wait longer who have time: everybody asks before half of
-    /// the time until their turn has passed, or the controller would find nobody. At r customers
-    /// per second and a least interval of t these are about 2 r ln t pages per second.
-    fn refresh(&self, rank: Rank, ahead: u64, per_s: f64, now_ms: u64) -> Duration {
-        let (shortest, longest) = REFRESH;
-        let (wanted, latest) = if rank <= self.called {
-            (shortest, shortest)
-        } else if per_s > 0.0 {
-            let until_called = Duration::from_secs_f64((ahead as f64 / per_s).min(LONGEST_S));
-            ((until_called / 4).clamp(shortest, longest), until_called / 2)
-        } else {
-            (REFRESH_UNKNOWN, Duration::MAX)
-        };
-        let [.., draw, longer] = rank.1;
-        let spread = 1.0 + f64::from(longer) / 1020.0;
-        let wanted = wanted.max(self.least_refresh.min(latest)).mul_f64(spread);
-        // Whole seconds are what the header field can say. Rounded by lot: those who are answered at
-        // one moment, as those who asked in vain, come back at several.
-        let lot = f64::from(draw ^ now_ms as u8) / 256.0;
-        Duration::from_secs((wanted.as_secs_f64() + lot) as u64)
     }
 
     /// The probability with which a customer who waits leaves for good, per second: those who left

@@ -143,13 +143,93 @@ fn before_the_opening_nobody_is_called_and_afterwards_the_lot_decides() {
 }
 
 #[test]
+fn an_opening_that_is_set_on_a_moving_line_calls_nobody_by_their_former_place() {
+    let room = WaitingRoom::default();
+    let tokens: Vec<_> = (0..100).map(|n| arrives(&room, START + n * 100).token).collect();
+    calls(&room, START + 10_000, 8);
+    // Ten minutes later: five sixths of the lots are before those who were called.
+    let opens_ms = START + 610_000;
+    let order = Order { opens_ms: Some(opens_ms), shut: false };
+    let may_ask = |from_ms: u64| {
+        let visits =
+            tokens.iter().map(|token| WaitingToken { seen_ms: from_ms - 60_000, ..*token });
+        visits.filter(|it| room.visit(Some(*it), order, from_ms, new_id).unwrap().may_ask).count()
+    };
+    assert_eq!(may_ask(opens_ms - 20_000), 0);
+    assert_eq!((room.waiting(), room.lapsed()), (100, 0), "each has one place");
+    room.tick(order, 0, Duration::ZERO, opens_ms - 100);
+    assert_eq!(may_ask(opens_ms), 0, "the threshold begins anew");
+    (0..20).for_each(|tick| room.tick(order, 0, Duration::ZERO, opens_ms + tick * 100));
+    assert!((1..=4).contains(&may_ask(opens_ms + 2_000)), "and moves");
+}
+
+#[test]
+fn at_the_opening_they_come_in_the_order_of_their_lots_at_the_rate_that_the_share_carries() {
+    let opens_ms = START + 100_000;
+    let order = Order { opens_ms: Some(opens_ms), shut: false };
+    let room = WaitingRoom::default();
+    let mut due = BTreeMap::new();
+    let visits = |token, at: u64, n: u64| {
+        let standing = room.visit(token, order, at, new_id).unwrap();
+        (standing.refresh, (at + standing.refresh.as_millis() as u64, n), standing.token)
+    };
+    for n in 0..6_000 {
+        let (_, next, token) = visits(None, START + n, n);
+        due.insert(next, token);
+    }
+    // Pages of all take half of the share in a minute.
+    room.state().least_refresh = Duration::from_secs(60);
+    let mut came = BTreeMap::<u64, Vec<Rank>>::new();
+    while let Some(((at, n), token)) = due.pop_first() {
+        if at >= opens_ms {
+            came.entry((at - opens_ms) / 1_000).or_default().push(order.rank(&token));
+            continue;
+        }
+        let (refresh, next, token) = visits(Some(token), at, n);
+        assert!(refresh.as_secs() >= 60 || next.0 >= opens_ms, "seldom, as the share allows");
+        due.insert(next, token);
+    }
+    // A hundred a second on average.
+    assert!(came.values().all(|ranks| ranks.len() < 150));
+    let latest = came.values().map(|ranks| *ranks.iter().max().unwrap());
+    let earliest = came.values().map(|ranks| *ranks.iter().min().unwrap());
+    let before = latest.zip(earliest.skip(2));
+    assert!(before.into_iter().all(|(latest, earliest)| latest < earliest));
+}
+
+#[test]
+fn while_the_site_is_maintained_nobody_who_comes_as_told_counts_as_gone() {
+    let shut = Order { shut: true, ..FIRST_COME };
+    for least_refresh in [0, 60].map(Duration::from_secs) {
+        let room = WaitingRoom::default();
+        room.tick(shut, 0, least_refresh, START);
+        let visit = |token, at| room.visit(token, shut, at, new_id).unwrap();
+        let mut due: Vec<_> = (0..50)
+            .map(|n| (START + n, visit(None, START + n)))
+            .map(|(at, standing)| (at + standing.refresh.as_millis() as u64, standing))
+            .collect();
+        for tick in 0..3_000 {
+            let now = START + tick * 100;
+            for (at, standing) in due.iter_mut().filter(|(at, _)| *at <= now) {
+                *standing = visit(Some(standing.token), now);
+                assert_eq!(standing.doors, Doors::Maintenance);
+                assert!(standing.refresh >= least_refresh.max(Duration::from_secs(30)));
+                *at = now + standing.refresh.as_millis() as u64;
+            }
+            room.tick(shut, 0, least_refresh, now);
+        }
+        assert_eq!((room.waiting(), room.lapsed()), (50, 0));
+    }
+}
+
+#[test]
 fn a_line_that_the_service_has_closed_does_not_move() {
     let room = WaitingRoom::default();
     let token = arrives(&room, START).token;
-    room.close_until(START + 100_000);
+    room.close_for(Duration::from_secs(100), START);
     calls(&room, START + 1_000, 5);
     assert!(!refreshes(&room, token, START + 7_000).may_ask);
-    room.close_until(0);
+    room.close_for(Duration::ZERO, START + 7_000);
     calls(&room, START + 8_000, 3);
     assert!(refreshes(&room, token, START + 12_000).may_ask);
 }

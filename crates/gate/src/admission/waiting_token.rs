@@ -40,9 +40,9 @@ fn decode(bytes: &[u8; CLAIMS_LEN]) -> Option<WaitingToken> {
 }
 
 impl Keyring {
-    /// Seals a token; `None` if the system's random generator failed.
-    pub fn seal_waiting(&self, token: &WaitingToken) -> Option<String> {
-        self.seal_value(|key| &key.waiting, encode(token), token.seen_ms / 1000)
+    /// Seals a token now, in seconds since 1970; `None` if the system's random generator failed.
+    pub fn seal_waiting(&self, token: &WaitingToken, now: u64) -> Option<String> {
+        self.seal_value(|key| &key.waiting, encode(token), now)
     }
 
     /// Opens a token, whatever its age.
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn a_token_opens_to_what_was_sealed_and_another_gates_does_not() {
         let ring = ring();
-        let text = ring.seal_waiting(&TOKEN).unwrap();
+        let text = ring.seal_waiting(&TOKEN, 2_000).unwrap();
         assert_eq!(text.len(), TOKEN_LEN);
         assert_eq!(ring.open_waiting(text.as_bytes()), Ok(TOKEN));
         assert_eq!(self::ring().open_waiting(text.as_bytes()), Err(TicketError::Foreign));
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn a_token_opens_after_the_key_was_replaced() {
         let ring = ring();
-        let text = ring.seal_waiting(&TOKEN).unwrap();
+        let text = ring.seal_waiting(&TOKEN, 2_000).unwrap();
         assert!(ring.rotate(3_800).unwrap());
         assert_eq!(ring.open_waiting(text.as_bytes()), Ok(TOKEN));
     }
@@ -92,7 +92,7 @@ mod tests {
     fn gates_with_the_same_ticket_key_open_each_others_tokens() {
         let secret = || Secret { name: [3; 8], since: 0, secret: vec![7; 32].into() };
         let [one, two] = [(); 2].map(|()| Keyring::of(&[secret()], HOUR, HOUR).unwrap());
-        let text = one.seal_waiting(&TOKEN).unwrap();
+        let text = one.seal_waiting(&TOKEN, 2_000).unwrap();
         assert_eq!(two.open_waiting(text.as_bytes()), Ok(TOKEN));
     }
 
@@ -108,7 +108,7 @@ mod tests {
         #[test]
         fn no_changed_token_opens(at in 0..TOKEN_LEN, by in any::<u8>()) {
             let ring = ring();
-            let mut text = ring.seal_waiting(&TOKEN).unwrap().into_bytes();
+            let mut text = ring.seal_waiting(&TOKEN, 2_000).unwrap().into_bytes();
             prop_assume!(text[at] != by);
             text[at] = by;
             prop_assert_eq!(ring.open_waiting(&text), Err(TicketError::Foreign));

@@ -1,7 +1,7 @@
 //! Rules between keys, and warnings about what is allowed but risky.
 
 use super::checked::Config;
-use super::choices::{AccessFormat, ClientAuth, Cores, Forwarded, Policy, Processes};
+use super::choices::{AccessFormat, ClientAuth, Cores, Forwarded, Policy, Processes, Refusal};
 use super::load_from::LoadFrom;
 use super::origin::Origin;
 use super::pools::POOLS;
@@ -127,6 +127,19 @@ pub(super) fn check(config: &Config, root: &Section<'_>) {
         of.0.is_some() && admission.policy != Policy::Eac,
         Problem::new("is for the policy eac only", "leave it out, or set policy = \"eac\""),
     );
+
+    for (key, set) in [
+        ("admission.room_template", admission.room_template.is_some()),
+        ("admission.never_wait_paths", admission.never_wait_paths.is_some()),
+        ("admission.maintenance", admission.maintenance),
+        ("admission.opens", admission.opens.is_some()),
+    ] {
+        let problem = Problem::new(
+            "has no effect without the waiting room",
+            "set refuse = \"page\" under [admission], or leave it out",
+        );
+        rule(&[key, "admission.refuse"], set && admission.refuse != Refusal::Page, problem);
+    }
 
     rule(
         &["upstream.ca", "upstream.url"],

@@ -3,6 +3,7 @@
 use crate::admission::sessions::SessionUse;
 use serde::{Deserialize, Serialize};
 use tidegate_control::fleet::{GateShare, Table};
+use tidegate_control::waiting_room::Closing;
 
 /// Where the gates of a fleet talk.
 #[derive(Clone, Debug)]
@@ -33,8 +34,9 @@ impl Subjects {
     }
 }
 
-/// Sessions that use much at the sender, and places in its waiting room that were used.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Sessions that use much at the sender; of its waiting room, places that were used, and what the
+/// service says of the line.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Uses {
     /// The sessions.
@@ -43,6 +45,9 @@ pub struct Uses {
     /// [`WaitingRoom::take_used`](tidegate_control::waiting_room::WaitingRoom::take_used).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub places: String,
+    /// What the service said last, if that has changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closing: Option<Closing>,
 }
 
 /// Adds a part to the newest table that is known. Whether it belongs to the newest, or is newer.

@@ -148,14 +148,16 @@ impl Talk {
             self.say(&self.subjects.experience, &experience);
         }
         self.divide();
-        let (uses, places) = (self.sessions.uses(), self.shared.room.take_used());
-        if !uses.is_empty() {
-            self.say(&self.subjects.uses, &Uses { uses, places: String::new() });
+        let room = &self.shared.room;
+        let (uses, closing) = (self.sessions.uses(), room.take_closing(self.shared.unix_ms()));
+        if !uses.is_empty() || closing.is_some() {
+            self.say(&self.subjects.uses, &Uses { uses, closing, ..Uses::default() });
         }
+        let places = room.take_used();
         // Together they could be more than a message holds.
         if !places.is_empty() {
             let places = BASE64_STANDARD.encode(places);
-            self.say(&self.subjects.uses, &Uses { uses: Vec::new(), places });
+            self.say(&self.subjects.uses, &Uses { places, ..Uses::default() });
         }
     }
 
@@ -283,13 +285,16 @@ impl Talk {
         if opened.sender == self.state.gate {
             return;
         }
-        let Uses { uses, places } = opened.content;
+        let Uses { uses, places, closing } = opened.content;
         let places = BASE64_STANDARD.decode(places).ok();
         let places = places.filter(|places| places.len() <= MOST_TOLD_BYTES);
         let Some(places) = places.filter(|_| uses.len() <= MOST_USES) else {
             return self.state.refuse(Refused::Stale);
         };
         self.shared.room.expect_used(&places);
+        if let Some(closing) = closing {
+            self.shared.room.expect_closing(closing, self.shared.unix_ms());
+        }
         let mut gate = DefaultHasher::new();
         opened.sender.hash(&mut gate);
         let now = self.shared.now();

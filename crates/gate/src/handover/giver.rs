@@ -146,6 +146,7 @@ impl Service {
         wire::send(stream, part::LEARNED, &serde_json::to_vec(&learned)?)?;
         wire::send(stream, part::SESSIONS, self.sessions.known().as_flattened())?;
         wire::send(stream, part::USED_PLACES, &self.used_places())?;
+        wire::send(stream, part::CLOSING, &serde_json::to_vec(&self.shared.room.closing())?)?;
         if let Some(fleet) = &self.shared.fleet {
             let share = fleet.member().standing().share;
             wire::send(stream, part::SHARE, &serde_json::to_vec(&share)?)?;

@@ -12,6 +12,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use tidegate_control::Learned;
+use tidegate_control::waiting_room::Closing;
 
 /// What a gate begins with beside its configuration.
 #[derive(Debug, Default)]
@@ -25,6 +26,8 @@ pub struct Inherited {
     pub(crate) sessions: Vec<SessionId>,
     /// Places in the waiting room that were used.
     pub(crate) used_places: Vec<u8>,
+    /// What the service said last of the waiting room's line.
+    pub(crate) closing: Option<Closing>,
     /// Share of the service that the gate had in its fleet.
     pub(crate) share: Option<f64>,
     predecessor: Option<Predecessor>,
@@ -114,6 +117,7 @@ impl Inherited {
                 part::LEARNED => inherited.learned = serde_json::from_slice(&bytes).ok(),
                 part::SESSIONS => inherited.sessions = bytes.as_chunks().0.to_vec(),
                 part::USED_PLACES => inherited.used_places = bytes.to_vec(),
+                part::CLOSING => inherited.closing = serde_json::from_slice(&bytes).ok(),
                 part::SHARE => inherited.share = serde_json::from_slice(&bytes).ok(),
                 part::END => break,
                 _ => {}

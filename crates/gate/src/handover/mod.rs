@@ -46,6 +46,9 @@ mod part {
     pub const USED_PLACES: u8 = 8;
     /// Share of the service that a gate of a fleet has, 0 to 1, as JSON.
     pub const SHARE: u8 = 9;
+    /// Whether the service has closed the line of the waiting room, as JSON; see
+    /// [`Closing`](tidegate_control::waiting_room::Closing).
+    pub const CLOSING: u8 = 10;
 }
 
 /// What a listening socket is for.

@@ -7,6 +7,7 @@ use crate::shared::Shared;
 use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue};
 use std::time::Duration;
+use tidegate_control::waiting_room::CLOSED_FOR;
 
 const SESSION: HeaderName = HeaderName::from_static("tidegate-session");
 const QUEUE: HeaderName = HeaderName::from_static("tidegate-queue");
@@ -37,15 +38,12 @@ impl Told {
 
     /// Does what it says of the line.
     pub fn apply_to_line(&self, shared: &Shared) {
-        let until_ms = match self.queue {
-            None => return,
-            Some(QueueIs::Open) => 0,
-            Some(QueueIs::Closed(None)) => u64::MAX,
-            Some(QueueIs::Closed(Some(time))) => {
-                shared.unix_ms().saturating_add(time.as_millis() as u64)
-            }
-        };
-        shared.room.close_until(until_ms);
+        let close_for = |time| shared.room.close_for(time, shared.unix_ms());
+        match self.queue {
+            None => {}
+            Some(QueueIs::Open) => close_for(Duration::ZERO),
+            Some(QueueIs::Closed(time)) => close_for(time.unwrap_or(CLOSED_FOR)),
+        }
     }
 }
 
@@ -63,7 +61,7 @@ pub enum SessionIs {
 pub enum QueueIs {
     /// It moves.
     Open,
-    /// Nobody new is admitted, for so long; `None`: until it is opened.
+    /// Nobody new is admitted, for so long; `None`: for as long as it is closed without a time.
     Closed(Option<Duration>),
 }
 

@@ -9,10 +9,9 @@ use crate::context::CoreContext;
 use crate::http::cookie_field::{self, Values};
 use crate::http::pages::ErrorPage;
 use crate::http::sessions::{Cookies, Visit};
-use crate::http::waiting_page::{Reason, WAITING_ROOM};
+use crate::http::waiting_page::{Answer, WAITING_ROOM};
 use crate::path::for_routes;
 use crate::places::PlaceKind;
-use crate::shared::Doors;
 use crate::telemetry::clock::unix_now;
 use crate::telemetry::labels::{Bucket, Class, CookieResult, End, RoomVisit};
 use bytes::Bytes;
@@ -239,20 +238,11 @@ impl Cookies {
     }
 
     fn page(&self, standing: Standing, parts: &Parts, shown: &Shown) -> Response<Bytes> {
-        let CoreContext { shared, counters, .. } = &*self.sessions.context;
+        let counters = &self.sessions.context.counters;
         let Some(template) = &self.sessions.template else { return ErrorPage::Full.response() };
         counters.room_visits[RoomVisit::Page].add(1);
-        let reason = match shared.doors() {
-            Doors::Open => Reason::Line(standing),
-            Doors::OpenAt(at_ms) => {
-                let until_ms = at_ms.saturating_sub(shared.unix_ms());
-                Reason::Before(Duration::from_millis(until_ms))
-            }
-            Doors::Closed => Reason::Closed,
-            Doors::Maintenance => Reason::Maintenance,
-        };
-        let mut page = reason.response(template, &parts.headers);
-        let value = self.sessions.entrance.keyring.seal_waiting(&standing.token);
+        let mut page = Answer(&standing).response(template, &parts.headers);
+        let value = self.sessions.entrance.keyring.seal_waiting(&standing.token, unix_now());
         let set = |value: String| {
             cookie_field::set(&self.sessions.place_name, &value, COOKIE_S, shown.secure)
         };

@@ -62,6 +62,8 @@ pub enum EventKind {
     Back,
     /// The capacity of a resource changed, such as by a quota.
     Capacity,
+    /// New sessions are admitted no more, or again: a maintenance, an opening, the service.
+    Doors,
     /// The gate accepts no new connections any more.
     Drain,
 }

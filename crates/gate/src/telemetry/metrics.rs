@@ -4,6 +4,7 @@ use crate::telemetry::durations::DURATION_BOUNDS_S;
 use crate::telemetry::route_counts::RouteTotals;
 use crate::telemetry::snapshot::{Handshakes, MemberStatus, Snapshot, Verdicts};
 use std::fmt::Write;
+use tidegate_control::waiting_room::Doors;
 use tidegate_control::{Range, ResourceName, RouteBudget};
 
 impl Snapshot {
@@ -28,6 +29,11 @@ impl Snapshot {
             }
         }
         let room = &self.waiting_room;
+        let help = "Whether new sessions are admitted, and why not: 1 for what holds.";
+        text.family("tidegate_waiting_room_doors", "gauge", help);
+        for doors in Doors::ALL {
+            text.sample("", &[("state", doors.name())], u64::from(doors == room.doors));
+        }
         let help = "Customers in the waiting room.";
         text.gauge("tidegate_waiting_room_customers", help, room.waiting);
         let help = "Those of them whose turn it is and whose request waits for admission.";

@@ -4,6 +4,7 @@ pub mod admin;
 pub mod clock;
 pub mod counters;
 pub mod cpu;
+pub mod doors;
 pub mod durations;
 pub mod history;
 pub mod labels;

@@ -3,11 +3,13 @@
 
 use crate::shared::Shared;
 use crate::telemetry::counters::Totals;
+use crate::telemetry::doors::shut;
 use crate::telemetry::durations::DurationBucket;
 use crate::telemetry::history::{EventKind, Record};
 use crate::telemetry::labels::{Class, HandshakeKind, RoomVisit};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
+use tidegate_control::waiting_room::Doors;
 use tidegate_control::{ByResource, Status};
 
 /// Time from one record to the next.
@@ -47,6 +49,9 @@ impl Recorder {
             history.note(Duration::ZERO, EventKind::Start, "the gate started");
         }
         for (kind, text) in facts.since(self.facts.get_or_insert_default()) {
+            if kind == EventKind::Doors {
+                tracing::info!("{text}");
+            }
             history.note(now, kind, &text);
         }
         self.facts = Some(facts);
@@ -106,6 +111,8 @@ struct Facts {
     /// Reloads that put a configuration in force, and others.
     reloads: (u64, u64),
     draining: bool,
+    /// Whether new sessions are admitted.
+    doors: Doors,
     /// Processors of each resource.
     cpus: ByResource<f64>,
     /// Servers of upstreams, and what is wrong with each: a clause.
@@ -129,7 +136,7 @@ impl Facts {
             }));
         }
         let reloads = (shared.reloads.ok.load(Relaxed), shared.reloads.failed.load(Relaxed));
-        Self { reloads, draining: shared.draining(), cpus, servers }
+        Self { reloads, draining: shared.draining(), doors: shared.doors(), cpus, servers }
     }
 
     /// What is different.
@@ -141,6 +148,10 @@ impl Facts {
         if self.reloads.1 > before.reloads.1 {
             let text = "the configuration was not reloaded: it has mistakes, which the log tells";
             events.push((EventKind::Reload, text.to_owned()));
+        }
+        if self.doors != before.doors {
+            let text = shut(self.doors).unwrap_or("new sessions are admitted again");
+            events.push((EventKind::Doors, text.to_owned()));
         }
         for (name, cpus) in self.cpus.iter() {
             let Some(then) = before.cpus.get(name) else { continue };
@@ -216,6 +227,7 @@ mod tests {
         let other = Facts {
             reloads: (1, 2),
             draining: true,
+            doors: Doors::Closed,
             cpus: cpus(0.5),
             servers: server(Some("cannot be reached: refused")),
         };
@@ -225,6 +237,7 @@ mod tests {
             [
                 "the configuration was reloaded",
                 "the configuration was not reloaded: it has mistakes, which the log tells",
+                "the service has closed the line: nobody new is admitted",
                 "the upstream has 0.50 CPUs; it had 2.00",
                 "http://a cannot be reached: refused",
                 "the gate accepts no new connections: it drains",
@@ -233,5 +246,7 @@ mod tests {
         assert_eq!(other.since(&other), []);
         let back = Facts { servers: server(None), ..other.clone() }.since(&other);
         assert_eq!(back, [(EventKind::Back, "http://a gets requests again".to_owned())]);
+        let open = Facts { doors: Doors::Open, ..other.clone() }.since(&other);
+        assert_eq!(open, [(EventKind::Doors, "new sessions are admitted again".to_owned())]);
     }
 }

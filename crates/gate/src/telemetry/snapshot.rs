@@ -8,6 +8,7 @@ use crate::telemetry::route_counts::RouteTotals;
 use crate::telemetry::troubles::UpstreamFailure;
 use serde::Serialize;
 use tidegate_control::fleet::GateShare;
+use tidegate_control::waiting_room::Doors;
 
 /// Verdicts on the connections of one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -26,6 +27,12 @@ pub struct Verdicts {
 /// The waiting room (`admission.refuse = "page"`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RoomStatus {
+    /// Whether anybody new is admitted: `open`, or why not: `before` the opening, `closed` by the
+    /// service, `maintenance`.
+    pub doors: Doors,
+    /// Until when not, in seconds since 1970; null while `open`, and where it ends only by another
+    /// configuration.
+    pub until_unix_s: Option<u64>,
     /// Customers who wait now.
     pub waiting: u64,
     /// Those of them whose turn it is and whose request waits for admission.

@@ -121,6 +121,29 @@ fn keys_that_contradict_each_other_are_found() {
 }
 
 #[test]
+fn keys_of_the_waiting_room_are_mistakes_where_there_is_none() {
+    for refuse in ["reset", "alert"] {
+        for (key, value) in [
+            ("maintenance", "true"),
+            ("opens", "\"2026-12-01T18:00:00Z\""),
+            ("never_wait_paths", "\"/health\""),
+        ] {
+            assert_only_mistake(
+                &format!("[admission]\nrefuse = \"{refuse}\"\n{key} = {value}"),
+                &format!(
+                    "gate.toml:5: admission.{key} = {value}: has no effect without the waiting \
+                     room; set refuse = \"page\" under [admission], or leave it out"
+                ),
+            );
+        }
+    }
+    let text = format!("{UPSTREAM}[admission]\nmaintenance = true");
+    assert_eq!(mistakes(&text), "", "a page is the default");
+    let text = format!("{UPSTREAM}[admission]\nrefuse = \"reset\"\nmaintenance = false");
+    assert_eq!(mistakes(&text), "");
+}
+
+#[test]
 fn of_several_addresses_each_wrong_one_is_a_mistake() {
     assert_only_mistake(
         "[listen]\naddress = [\"0.0.0.0:443\", \"443\"]",

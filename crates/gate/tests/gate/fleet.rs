@@ -6,10 +6,12 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use nkeys::KeyPair;
 use rustls::HandshakeKind::{Full, Resumed};
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tidegate_control::waiting_room::Doors;
 use tidegate_fleet::{
     Access, Bucket, Connection, FleetAccess, Sealer, Secret, Tenure, read_server, unix_now,
 };
@@ -43,12 +45,16 @@ impl Fleet {
     }
 
     fn gate(&self, name: &str) -> Gate {
+        self.gate_before(hello(), name)
+    }
+
+    fn gate_before(&self, upstream: SocketAddr, name: &str) -> Gate {
         let (secret, urls) = (self.folder.path().join("secret"), &self.urls);
         let (replicas, more) = (self.replicas, &self.more);
         let table = format!(
             "[fleet]\nnats = {urls:?}\nsecret_file = {secret:?}\ngate = \"{name}\"\nreplicas = {replicas}\n{more}"
         );
-        gate(hello(), &table)
+        gate(upstream, &table)
     }
 
     fn secret(&self) -> Secret {
@@ -99,6 +105,28 @@ fn visit(gate: &Gate, customer: &Arc<rustls::ClientConfig>) -> Option<rustls::Ha
 
 fn refused(gate: &Gate, reason: &str) -> u64 {
     status(gate).messages_refused.iter().find(|(label, _)| *label == reason).unwrap().1
+}
+
+#[test]
+fn what_the_service_says_of_the_line_to_one_gate_holds_at_every_other() {
+    let Some(nats) = Nats::start() else { return };
+    let mut fleet = Fleet::new(&[&nats]);
+    fleet.more = "[admission]\npolicy = \"off\"\nrefuse = \"page\"\n".into();
+    let upstream = answering(|got| {
+        let word = if got.line.contains("/sold-out") { "closed" } else { "open" };
+        format!("HTTP/1.1 200 OK\r\nTidegate-Queue: {word}\r\nContent-Length: 2\r\n\r\nok")
+    });
+    let gates = ["a", "b"].map(|name| fleet.gate_before(upstream, name));
+    eventually("the service is divided among two", || divided(&gates.each_ref()));
+    let at_all = |doors| gates.iter().all(|gate| gate.snapshot().waiting_room.doors == doors);
+    let mut inside = gates.each_ref().map(|gate| connect(gate, &any_client()));
+    for connection in &mut inside {
+        assert_eq!(get(connection, "/").unwrap().code, 200);
+    }
+    get(&mut inside[0], "/sold-out").unwrap();
+    eventually("it is closed at both", || at_all(Doors::Closed));
+    get(&mut inside[1], "/").unwrap();
+    eventually("it is open at both", || at_all(Doors::Open));
 }
 
 #[test]

@@ -37,6 +37,7 @@ mod redirect;
 mod reload;
 mod replays;
 mod resumption;
+mod room_pages;
 mod route_mistakes;
 mod route_rules;
 mod routes;

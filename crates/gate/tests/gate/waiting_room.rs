@@ -13,7 +13,7 @@ use tidegate_gate::telemetry::labels::{Bucket, Class, RoomVisit};
 mod sessions;
 
 /// So many new sessions a second are admitted; the others wait in the room.
-fn room(per_second: f64, more: &str) -> String {
+pub fn room(per_second: f64, more: &str) -> String {
     format!(
         "[admission]\nrefuse = \"page\"\npolicy = \"static\"\nrate = {per_second}\n\
          hold_time = \"0s\"\nroom_share = 0.5\n{more}\n"
@@ -21,27 +21,31 @@ fn room(per_second: f64, more: &str) -> String {
 }
 
 /// A customer with a browser: their cookies and tickets.
-struct Customer {
+pub struct Customer {
     tls: Arc<ClientConfig>,
     cookies: Vec<(String, String)>,
 }
 
 /// An answer, and the kind of the handshake before it.
-struct Seen {
-    response: Response,
-    kind: HandshakeKind,
+pub struct Seen {
+    pub response: Response,
+    pub kind: HandshakeKind,
 }
 
 impl Seen {
-    fn field(&self, name: &str) -> Option<&str> {
+    pub fn field(&self, name: &str) -> Option<&str> {
         field(&self.response, name)
     }
 
-    fn waits(&self) -> bool {
+    pub fn waits(&self) -> bool {
         self.field("tidegate-waiting-room").is_some()
     }
 
-    fn place(&self) -> u64 {
+    pub fn refresh(&self) -> u64 {
+        self.field("refresh").unwrap().parse().unwrap()
+    }
+
+    pub fn place(&self) -> u64 {
         let field = self.field("tidegate-waiting-room").unwrap();
         let place = field.split(", ").find_map(|part| part.strip_prefix("place="));
         place.unwrap().parse().unwrap()
@@ -56,12 +60,12 @@ fn field<'r>(response: &'r Response, name: &str) -> Option<&'r str> {
 }
 
 impl Customer {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self { tls: any_client(), cookies: Vec::new() }
     }
 
     /// Beyond the room's share of the processors they are reset, and try again.
-    fn visit(&mut self, gate: &Gate) -> Seen {
+    pub fn visit(&mut self, gate: &Gate) -> Seen {
         let begun = Instant::now();
         loop {
             match self.get(gate, "/", "text/html") {
@@ -72,7 +76,7 @@ impl Customer {
         }
     }
 
-    fn get(&mut self, gate: &Gate, path: &str, accept: &str) -> std::io::Result<Seen> {
+    pub fn get(&mut self, gate: &Gate, path: &str, accept: &str) -> std::io::Result<Seen> {
         let mut connection = connect(gate, &self.tls);
         let response = self.ask(&mut connection, path, accept)?;
         Ok(Seen { response, kind: kind(&connection) })
@@ -110,7 +114,7 @@ impl Customer {
 }
 
 /// A gate whose budget is used up by one customer, and that customer.
-fn full(more: &str) -> (Gate, Customer) {
+pub fn full(more: &str) -> (Gate, Customer) {
     let gate = gate(hello(), &room(0.01, more));
     let mut inside = Customer::new();
     assert_eq!(inside.visit(&gate).response.code, 200);
@@ -222,26 +226,6 @@ fn some_paths_and_addresses_never_wait() {
     let (gate, _) = full("never_wait_from = [\"127.0.0.1\"]");
     assert!((0..5).all(|_| Customer::new().visit(&gate).response.code == 200));
     assert_eq!(gate.totals().room_visits[RoomVisit::Page], 0);
-}
-
-#[test]
-fn during_maintenance_active_sessions_go_on_and_nobody_else_comes_in() {
-    let maintained = |on: bool| room(1000.0, &format!("maintenance = {on}"));
-    let upstream = hello();
-    let gate = gate(upstream, &maintained(false));
-    let mut inside = Customer::new();
-    assert_eq!(inside.visit(&gate).response.code, 200);
-    let url = format!("url = \"http://{upstream}\"");
-    assert!(gate.reload(|| Ok(config_of(&url, &maintained(true)))));
-    let mut other = Customer::new();
-    until("the page of the maintenance", || {
-        let seen = other.visit(&gate);
-        other = Customer::new();
-        seen.response.code == 503 && seen.response.text().contains("maintained")
-    });
-    assert_eq!(inside.visit(&gate).response.code, 200);
-    assert!(gate.reload(|| Ok(config_of(&url, &maintained(false)))));
-    until("they come in", || other.visit(&gate).response.code == 200);
 }
 
 #[test]

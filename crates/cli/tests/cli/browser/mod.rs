@@ -5,4 +5,5 @@ mod brokerage;
 mod brokerage_pages;
 mod full;
 mod operator;
+mod room;
 mod shop;

@@ -13,8 +13,7 @@ use http::header::{
     HeaderValue, REFRESH, RETRY_AFTER,
 };
 use http::{HeaderMap, Response, StatusCode};
-use std::time::Duration;
-use tidegate_control::waiting_room::Standing;
+use tidegate_control::waiting_room::{Doors, Estimate, Standing};
 
 /// Tells programs that a response is of the waiting room, and where the customer stands.
 pub const WAITING_ROOM: HeaderName = HeaderName::from_static("tidegate-waiting-room");
@@ -27,64 +26,48 @@ pub fn own() -> Template {
     Template::read(include_str!("page.html")).expect("a test reads it")
 }
 
-/// How often a page without a place refreshes.
-const SELDOM: Duration = Duration::from_secs(30);
+/// What somebody gets who is not let in.
+pub struct Answer<'s>(pub &'s Standing);
 
-/// Why somebody is not let in.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Reason {
-    /// Others are before them.
-    Line(Standing),
-    /// The site opens after this time.
-    Before(Duration),
-    /// The service has closed the line.
-    Closed,
-    /// The site is being maintained.
-    Maintenance,
-}
-
-impl Reason {
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Line(_) => "line",
-            Self::Before(_) => "before",
-            Self::Closed => "closed",
-            Self::Maintenance => "maintenance",
+impl Answer<'_> {
+    /// Why they are not.
+    fn reason(&self) -> &'static str {
+        match self.0.doors {
+            Doors::Open => "line",
+            Doors::Before => "before",
+            Doors::Closed => "closed",
+            Doors::Maintenance => "maintenance",
         }
     }
 
-    /// When to ask again.
-    fn refresh(&self) -> Duration {
-        match self {
-            Self::Line(standing) => standing.refresh,
-            Self::Before(until) => (*until).clamp(Duration::from_secs(1), SELDOM),
-            Self::Closed | Self::Maintenance => SELDOM,
-        }
+    /// Place and estimate, for those who stand in a line that moves.
+    fn place(&self) -> Option<(u64, Option<Estimate>)> {
+        (self.0.doors == Doors::Open).then_some((self.0.place, self.0.estimate))
     }
 
     /// The value of [`WAITING_ROOM`]: `line, place=12, estimate=34, low=20, high=48, refresh=5`,
     /// times in seconds.
     fn field(&self) -> String {
-        let mut text = self.name().to_owned();
-        if let Self::Line(standing) = self {
-            text += &format!(", place={}", standing.place);
-            if let Some(it) = standing.estimate {
+        let mut text = self.reason().to_owned();
+        if let Some((place, estimate)) = self.place() {
+            text += &format!(", place={place}");
+            if let Some(it) = estimate {
                 let [wait, low, high] = [it.wait, it.low, it.high].map(|time| time.as_secs());
                 text += &format!(", estimate={wait}, low={low}, high={high}");
             }
         }
-        text + &format!(", refresh={}", self.refresh().as_secs())
+        text + &format!(", refresh={}", self.0.refresh.as_secs())
     }
 
     fn json(&self) -> String {
         let mut object = serde_json::json!({
             "status": "waiting",
-            "reason": self.name(),
-            "retry_after_s": self.refresh().as_secs(),
+            "reason": self.reason(),
+            "retry_after_s": self.0.refresh.as_secs(),
         });
-        if let Self::Line(standing) = self {
-            object["place"] = standing.place.into();
-            if let Some(it) = standing.estimate {
+        if let Some((place, estimate)) = self.place() {
+            object["place"] = place.into();
+            if let Some(it) = estimate {
                 object["estimate_s"] = it.wait.as_secs().into();
                 object["estimate_low_s"] = it.low.as_secs().into();
                 object["estimate_high_s"] = it.high.as_secs().into();
@@ -95,19 +78,17 @@ impl Reason {
 
     fn html(&self, template: &Template, language: Language) -> String {
         let words = Words::of(language);
-        let (title, text) = match self {
-            Self::Line(standing) if standing.may_ask => words.turn,
-            Self::Line(_) => (words.waiting, words.waiting_text),
-            Self::Before(_) => words.before,
-            Self::Closed => words.closed,
-            Self::Maintenance => words.maintenance,
+        let (title, text) = match self.0.doors {
+            Doors::Open if self.0.may_ask => words.turn,
+            Doors::Open => (words.waiting, words.waiting_text),
+            Doors::Before => words.before,
+            Doors::Closed => words.closed,
+            Doors::Maintenance => words.maintenance,
         };
         let (mut place, mut estimate, mut figures) = Default::default();
-        if let Self::Line(standing) = self
-            && !standing.may_ask
-        {
-            place = standing.place.to_string();
-            let (wait, range) = words.estimate(standing.estimate);
+        if let Some((number, known)) = self.place().filter(|_| !self.0.may_ask) {
+            place = number.to_string();
+            let (wait, range) = words.estimate(known);
             let small = if range.is_empty() { range } else { format!("<small>{range}</small>") };
             figures = format!(
                 "<dl><div><dt>{}</dt><dd>{place}</dd></div><div><dt>{}</dt><dd>{wait}{small}</dd>\
@@ -116,7 +97,7 @@ impl Reason {
             );
             estimate = wait;
         }
-        let stay = if *self == Self::Closed { "" } else { words.stay };
+        let stay = if self.0.doors == Doors::Closed { "" } else { words.stay };
         template.fill(|name| match name {
             "lang" => language.tag(),
             "title" => title,
@@ -128,16 +109,23 @@ impl Reason {
         })
     }
 
+    fn text(&self) -> String {
+        let why = match self.0.doors {
+            Doors::Open => "The site is full.",
+            Doors::Before => "The site has not opened yet.",
+            Doors::Closed => "Nobody new is let in at the moment.",
+            Doors::Maintenance => "The site is being maintained.",
+        };
+        format!("{why} Keep the cookie, and ask again later.\n")
+    }
+
     /// The response to a request with these fields.
     pub fn response(&self, template: &Template, asked: &HeaderMap) -> Response<Bytes> {
         let language = Language::of(asked);
         let (kind, body) = match Form::of(asked) {
             Form::Html => ("text/html; charset=utf-8", self.html(template, language)),
             Form::Json => ("application/json", self.json()),
-            Form::Text => {
-                let text = "The site is full. Keep the cookie, and ask again later.\n";
-                ("text/plain; charset=utf-8", text.to_owned())
-            }
+            Form::Text => ("text/plain; charset=utf-8", self.text()),
         };
         let mut response = Response::new(Bytes::from(body));
         *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
@@ -147,7 +135,7 @@ impl Reason {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         let policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
         headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
-        let refresh = HeaderValue::from(self.refresh().as_secs());
+        let refresh = HeaderValue::from(self.0.refresh.as_secs());
         headers.insert(RETRY_AFTER, refresh.clone());
         headers.insert(REFRESH, refresh);
         if let Ok(field) = HeaderValue::try_from(self.field()) {
@@ -161,7 +149,8 @@ impl Reason {
 mod tests {
     use super::*;
     use http::header::{ACCEPT, ACCEPT_LANGUAGE};
-    use tidegate_control::waiting_room::{Estimate, WaitingToken};
+    use std::time::Duration;
+    use tidegate_control::waiting_room::WaitingToken;
 
     fn standing() -> Standing {
         let [low, wait, high] = [180, 240, 360].map(Duration::from_secs);
@@ -169,22 +158,23 @@ mod tests {
             came: false,
             token: WaitingToken { id: [1; 16], arrived_ms: 0, seen_ms: 0 },
             place: 128,
+            doors: Doors::Open,
             estimate: Some(Estimate { low, wait, high }),
             refresh: Duration::from_secs(7),
             may_ask: false,
         }
     }
 
-    fn answer(reason: Reason, accept: &'static str, language: &'static str) -> Response<Bytes> {
+    fn answer(standing: Standing, accept: &'static str, language: &'static str) -> Response<Bytes> {
         let mut asked = HeaderMap::new();
         asked.insert(ACCEPT, HeaderValue::from_static(accept));
         asked.insert(ACCEPT_LANGUAGE, HeaderValue::from_static(language));
-        reason.response(&own(), &asked)
+        Answer(&standing).response(&own(), &asked)
     }
 
     #[test]
     fn the_page_shows_place_and_estimate_in_the_customers_language() {
-        let response = answer(Reason::Line(standing()), "text/html", "de");
+        let response = answer(standing(), "text/html", "de");
         assert_eq!(response.status(), 503);
         let headers = response.headers();
         assert_eq!(headers[REFRESH], "7");
@@ -201,26 +191,32 @@ mod tests {
 
     #[test]
     fn programs_get_json_with_the_same_numbers() {
-        let response = answer(Reason::Line(standing()), "application/json", "");
+        let response = answer(standing(), "application/json", "");
         let json: serde_json::Value = serde_json::from_slice(response.body()).unwrap();
         assert_eq!(json["place"], 128);
         assert_eq!(json["estimate_high_s"], 360);
         assert_eq!(json["retry_after_s"], 7);
         assert_eq!(
-            answer(Reason::Closed, "*/*", "").headers()[CONTENT_TYPE].as_bytes()[..10],
+            answer(Standing { doors: Doors::Closed, ..standing() }, "*/*", "").headers()
+                [CONTENT_TYPE]
+                .as_bytes()[..10],
             *b"text/plain"
         );
     }
 
     #[test]
     fn each_reason_has_words_of_its_own() {
-        let before = Reason::Before(Duration::from_secs(4));
-        assert_eq!(before.refresh(), Duration::from_secs(4));
-        let turn = Reason::Line(Standing { may_ask: true, ..standing() });
-        let pages = [before, Reason::Closed, Reason::Maintenance, turn].map(|reason| {
-            let response = answer(reason, "text/html", "fr");
+        let closed = [Doors::Before, Doors::Closed, Doors::Maintenance];
+        let closed = closed.map(|doors| Standing { doors, ..standing() });
+        let turn = Standing { may_ask: true, ..standing() };
+        let pages = closed.into_iter().chain([turn]).map(|standing| {
+            let response = answer(standing, "text/html", "fr");
+            assert_eq!(response.headers()[REFRESH], "7", "as the room expects them");
             String::from_utf8(response.body().to_vec()).unwrap()
         });
+        let pages: Vec<_> = pages.collect();
+        let text = answer(closed[2], "*/*", "").into_body();
+        assert!(text.starts_with(b"The site is being maintained. Keep the cookie"));
         for (at, page) in pages.iter().enumerate() {
             assert!(!page.contains("<dl>"), "no place is shown");
             assert!(!pages[..at].contains(page));

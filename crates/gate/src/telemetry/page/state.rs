@@ -1,8 +1,9 @@
 //! What state the gate is in, in words: whether new sessions are admitted, and why some wait.
 
 use super::View;
+use crate::telemetry::doors::shut;
 use maud::{Markup, Render, html};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 use tidegate_report::words::capital;
 
 /// The time in which somebody was refused or waited, for the state to say so.
@@ -63,6 +64,8 @@ impl State {
             (Level::Failed, "The upstream cannot be reached")
         } else if !problems.is_empty() {
             (Level::Failed, "The upstream of a route cannot be reached")
+        } else if let Some(title) = shut(now.waiting_room.doors) {
+            (Level::Noted, title)
         } else if now.waiting_room.waiting > 0 {
             (Level::Noted, "The service is full: new customers are in the waiting room")
         } else if recent.refused > 0 {
@@ -79,6 +82,10 @@ impl State {
             (Level::Fine, "Every new session is admitted")
         };
         let mut reasons = problems;
+        reasons.extend(now.waiting_room.until_unix_s.map(|at| {
+            let at = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(at));
+            format!("until {at}, unless the service or the configuration says otherwise before")
+        }));
         reasons.extend(now.upstream_failures.iter().map(|it| {
             let of = it.upstream.as_ref().map(|url| format!(" {url}")).unwrap_or_default();
             format!("the upstream{of} {} ({} requests)", it.cause, it.requests)
@@ -101,7 +108,7 @@ impl Render for State {
         html! { div class={ "verdict " (class) } {
             span.sign aria-hidden="true" { (sign) }
             div {
-                b role="status" { (self.title) }
+                b role="status" { (capital(self.title)) }
                 ul { @for reason in &self.reasons { li { (capital(reason)) } } }
             }
         } }
@@ -114,6 +121,7 @@ mod tests {
     use super::*;
     use crate::telemetry::history::{History, Record};
     use crate::telemetry::snapshot::Snapshot;
+    use tidegate_control::waiting_room::Doors;
 
     fn title(now: &Snapshot, record: Record) -> &'static str {
         let mut history = History::default();
@@ -135,6 +143,16 @@ mod tests {
         let mut with_room = Snapshot::default();
         with_room.waiting_room.waiting = 3;
         assert!(title(&with_room, crowd).ends_with("new customers are in the waiting room"));
+        for doors in [Doors::Before, Doors::Closed, Doors::Maintenance] {
+            with_room.waiting_room.doors = doors;
+            for record in [idle, crowd] {
+                assert!(title(&with_room, record).contains("nobody"), "{doors:?}");
+            }
+        }
+        with_room.waiting_room.until_unix_s = Some(1_764_612_000);
+        let history = History::default();
+        let state = State::of(&View { now: &with_room, history: &history, span: Span::Minutes });
+        assert!(state.reasons[0].starts_with("until Mon, 01 Dec 2025 18:00:00 GMT"));
         assert_eq!(title(&dead, crowd), "The upstream cannot be reached");
         let draining = Snapshot { draining: true, ..dead };
         assert!(title(&draining, crowd).starts_with("The gate drains"));
