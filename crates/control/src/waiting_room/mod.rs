@@ -4,7 +4,7 @@
 //! it keeps in memory are those that still ask for their page: from these follow places and
 //! estimates. Admission is a threshold in the order of arrival that moves with what the controller
 //! admits: whoever came before it asks the controller with their next request. It never moves
-//! back.
+//! back, unless another opening orders all anew.
 
 mod admitted;
 mod closing;
