@@ -124,6 +124,26 @@ mod tests {
         }
     }
 
+    #[test]
+    fn every_run_that_a_claim_selects_has_one_that_it_is_compared_with() {
+        for one in BUILT_IN {
+            let experiment = one.experiment();
+            let runs = measured(&experiment, false);
+            let mut alone = experiment.clone();
+            for claim in &mut alone.claims {
+                (claim.compared_with, claim.compared_metric, claim.relative_to) =
+                    (None, None, None);
+            }
+            let values = |experiment: &Experiment| {
+                let claims = check(experiment, &runs, false).into_iter();
+                claims.map(|it| (it.id, it.evidence["values"].as_u64())).collect::<Vec<_>>()
+            };
+            for ((id, compared), (_, all)) in values(&experiment).iter().zip(values(&alone)) {
+                assert!(*compared >= all, "{}: {id}: {compared:?} of {all:?}", one.name);
+            }
+        }
+    }
+
     /// A factor that only the left side of a ratio names is matched by nothing, so that with
     /// several levels on the right its figure would be a mean over them.
     #[test]
