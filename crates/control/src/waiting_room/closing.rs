@@ -47,9 +47,11 @@ impl LastWord {
         })
     }
 
-    /// What another gate was told. The later word holds.
+    /// What another gate was told. The later word holds, and of two of the same millisecond the one
+    /// that closes for longer: so all gates come to the same.
     pub(super) fn hear(&mut self, word: Closing, now_ms: u64) {
-        if word.said_ms > self.closing.said_ms {
+        let order = |of: Closing| (of.said_ms, of.until_ms);
+        if order(word) > order(self.closing) {
             let longest = now_ms + LONGEST.as_millis() as u64;
             self.closing =
                 Closing { said_ms: word.said_ms.min(now_ms), until_ms: word.until_ms.min(longest) };
@@ -86,6 +88,17 @@ mod tests {
         assert!(here.closing.until_ms <= 11_300 && there.closing.until_ms <= 11_300);
         here.say(Duration::ZERO, 12_000);
         assert_eq!(here.take_untold(12_000), None, "it is open as it was");
+    }
+
+    #[test]
+    fn of_two_words_of_one_millisecond_all_gates_hold_the_same() {
+        let (mut here, mut there) = (LastWord::default(), LastWord::default());
+        here.say(MINUTE, 10_000);
+        there.say(Duration::ZERO, 10_000);
+        let words = (here.closing, there.closing);
+        here.hear(words.1, 10_100);
+        there.hear(words.0, 10_100);
+        assert_eq!(here.closing, there.closing);
     }
 
     #[test]

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 /// Names of the built-in scenarios. `auction-bidding` and `auction-browsing`
 /// are the `-effective` ones.
-pub const BUILT_IN: [&str; 36] = [
+pub const BUILT_IN: [&str; 37] = [
     "auction-bidding-effective",
     "auction-bidding-normalised",
+    "auction-bidding-waiting",
     "auction-browsing-effective",
     "auction-browsing-normalised",
     "auction-browsing-2007",
@@ -46,6 +47,9 @@ pub const BUILT_IN: [&str; 36] = [
 /// The line of [`AUCTION`] that its variants replace.
 const DESCRIPTION: &str = "description = \"Customers of an auction site: they browse, look at items, bid, buy, sell and register.\"";
 const AUCTION: &str = include_str!("../../scenarios/auction.toml");
+
+/// Rules of customers who refresh late, leave a waiting room, and come back.
+const WAITS: &str = "\nwaits = \"1min\"\nwaits_late = 0.1\nwaits_late_by = \"10s\"\nimpatience = { come_back = { back_off = \"5min\", attempts = 3 } }";
 
 /// The text of the brokerage's transactions, and the lines that they replace.
 const BROKERAGE: &str = include_str!("../../scenarios/brokerage.toml");
@@ -205,19 +209,27 @@ pub(super) fn text(name: &str) -> Option<(String, &'static str)> {
         match form {
             "effective" => "as RUBiS runs it",
             "2007" => "as RUBiS runs it, for 45 requests at most",
+            "waiting" => {
+                "as published, normalised. In a waiting room one in ten asks late after each page, \
+                 and who has waited for a minute leaves and comes back"
+            }
             _ => "as published, normalised",
         },
     );
     let description =
         format!("People who {who} at the auction site: the table of RUBiS {interpretation}.");
     // Source: Guitart et al. 2007, Table 1: 90 replies per second at two new clients per second.
-    let (form, most) = if form == "2007" { ("effective", 45) } else { (form, 1000) };
+    let (form, most, waits) = match form {
+        "2007" => ("effective", 45, ""),
+        "waiting" => ("normalised", 1000, WAITS),
+        form => (form, 1000, ""),
+    };
     let text = AUCTION
         .replace("name = \"auction\"", &format!("name = \"{canonical}\""))
         .replace(DESCRIPTION, &format!("description = \"{description}\""))
         .replace("table = \"rubis-bidding\"", &format!("table = \"rubis-{mix}\""))
         .replace("form = \"effective\"", &format!("form = \"{form}\""))
-        .replace("max_requests = 1000", &format!("max_requests = {most}"));
+        .replace("max_requests = 1000", &format!("max_requests = {most}{waits}"));
     Some((text, canonical))
 }
 

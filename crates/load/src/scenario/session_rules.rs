@@ -17,6 +17,10 @@ pub struct SessionRules {
     pub patience: Duration,
     /// Longest stay in the waiting room of a gate.
     pub waits: Duration,
+    /// Share of its pages after which they ask later than it says, 0 to 1.
+    pub waits_late: f64,
+    /// By how much.
+    pub waits_late_by: Duration,
     /// What customers do when they are refused or lose patience.
     pub impatience: Impatience,
     /// Customers (accounts) to draw from, numbered from 1.
@@ -37,6 +41,8 @@ impl Default for SessionRules {
             think_cap: 10.0,
             patience: Duration::from_secs(10),
             waits: Duration::from_secs(600),
+            waits_late: 0.0,
+            waits_late_by: Duration::from_secs(10),
             impatience: Impatience::Leave,
             customers: 1000,
             follow_redirects: true,

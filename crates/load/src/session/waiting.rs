@@ -5,10 +5,13 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use rand::{RngExt, SeedableRng};
+
 use super::user_agent::{PageResponse, UserAgent};
 use crate::client::http::head::WaitingPage;
 use crate::outcome::{Failure, Outcome, Refusal, Stage};
 use crate::recorder::event::{EventKind, LetIn};
+use crate::rng::Rng;
 
 /// A page in the room is asked for again after so long, if the gate did not answer or does not say.
 const AGAIN: WaitingPage = WaitingPage { refresh_s: 5, estimate_s: None };
@@ -23,11 +26,14 @@ pub(super) struct Waiting {
     longest_gap: Duration,
     /// When which wait was promised first.
     estimate: Option<(Instant, Duration)>,
+    /// After which pages the customer is late.
+    rng: Rng,
 }
 
 impl Waiting {
-    fn begins(now: Instant) -> Self {
-        Self { since: now, answered: now, longest_gap: Duration::ZERO, estimate: None }
+    fn begins(now: Instant, seed: u64) -> Self {
+        let rng = Rng::seed_from_u64(seed);
+        Self { since: now, answered: now, longest_gap: Duration::ZERO, estimate: None, rng }
     }
 
     /// The gate answers, or resets the connection.
@@ -91,15 +97,20 @@ impl UserAgent {
                 Err(_) => return None,
             };
         let now = Instant::now();
-        let waiting = waiting.get_or_insert_with(|| Waiting::begins(now));
+        let seed = self.context.seed_of(self.session);
+        let waiting = waiting.get_or_insert_with(|| Waiting::begins(now, seed));
         waiting.is_answered(now, page);
         if result.is_ok() {
             self.context.record(EventKind::WaitingPage { inside: self.inside });
         }
         // A page that refreshes without a pause would be a loop.
-        let at = now + Duration::from_secs(page.refresh_s.max(1).into());
-        if at.saturating_duration_since(waiting.since) > self.class().session.waits {
+        let mut at = now + Duration::from_secs(page.refresh_s.max(1).into());
+        let rules = &self.class().session;
+        if at.saturating_duration_since(waiting.since) > rules.waits {
             return Some(Err(Outcome::Abandoned(Stage::Waiting)));
+        }
+        if waiting.rng.random::<f64>() < rules.waits_late {
+            at += rules.waits_late_by;
         }
         self.rest_until(at).await;
         Some(Ok(()))
@@ -140,7 +151,7 @@ mod tests {
         let at = |second: u64| start + Duration::from_secs(second);
         // A page every two seconds: without an estimate, with one of 30 s, then of 9 s.
         let as_estimated = |let_in: u64| {
-            let mut waiting = Waiting::begins(at(0));
+            let mut waiting = Waiting::begins(at(0), 1);
             for second in (0..let_in).step_by(2) {
                 let estimate_s = [None, Some(30), Some(9)][(second as usize / 2).min(2)];
                 waiting.is_answered(at(second), WaitingPage { refresh_s: 2, estimate_s });
@@ -152,7 +163,7 @@ mod tests {
         let kept = [21, 22, 42, 43].map(as_estimated);
         assert_eq!(kept, [Some(false), Some(true), Some(true), Some(false)]);
         // Of 3 s, within the longest time between two pages: 4 s.
-        let mut waiting = Waiting::begins(at(0));
+        let mut waiting = Waiting::begins(at(0), 1);
         waiting.is_answered(at(0), WaitingPage { refresh_s: 2, estimate_s: Some(3) });
         waiting.is_answered(at(4), AGAIN);
         let kept = [7, 8].map(|second| waiting.as_estimated(at(second)));

@@ -51,3 +51,11 @@ fn customers_leave_the_room_when_they_have_waited_as_long_as_they_do() {
     assert_eq!(totals.abandoned_by_stage.get("waiting"), Some(&4));
     assert_eq!(totals.waiting_pages, 8, "one at once and one after a second");
 }
+
+#[test]
+fn customers_who_are_late_ask_so_much_later() {
+    let summary = visit(lets_in, "waits_late = 1\nwaits_late_by = \"1s\"");
+    let totals = &summary.totals;
+    assert_eq!((totals.completed, totals.waiting_pages, totals.waited), (4, 4, 4), "{totals:?}");
+    assert!(totals.waited_ms >= 8_000, "two seconds each: {totals:?}");
+}

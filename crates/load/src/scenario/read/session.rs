@@ -33,6 +33,11 @@ keys! {
         /// Longest time that a customer stays in the waiting room of a gate, refreshing as its page
         /// says. The response time counts from the request that is let in.
         waits: Time("0s", "24h") = Is("10min");
+        /// Share of the pages of the waiting room after which a customer does something else, and
+        /// asks later than the page says.
+        waits_late: Number(0.0, 1.0) = Is("0");
+        /// How much later.
+        waits_late_by: Time("0s", "1h") = Is("10s");
         /// The reaction of customers whose patience ends or who are refused: they leave, come back,
         /// or send the request again.
         impatience: Other("word or table", "`\"leave\"`, `\"come_back\"`, `\"hammer\"`, or a table, see below")
@@ -64,6 +69,8 @@ pub(super) fn rules(section: &Section<'_>, common: SessionRules) -> SessionRules
         think_cap: section.given(&SESSION.think_cap).unwrap_or(common.think_cap),
         patience: section.given(&SESSION.patience).unwrap_or(common.patience),
         waits: section.given(&SESSION.waits).unwrap_or(common.waits),
+        waits_late: section.given(&SESSION.waits_late).unwrap_or(common.waits_late),
+        waits_late_by: section.given(&SESSION.waits_late_by).unwrap_or(common.waits_late_by),
         impatience: impatience.unwrap_or(common.impatience),
         customers: whole(&SESSION.customers).map_or(common.customers, |n| n as u64),
         follow_redirects: section
