@@ -26,7 +26,7 @@ const TOKEN: WaitingToken =
 static RING: LazyLock<(Keyring, String)> = LazyLock::new(|| {
     let hour = Duration::from_secs(3600);
     let ring = Keyring::new(hour, hour, NOW).expect("the system has randomness");
-    let valid = ring.seal_waiting(&TOKEN).expect("it seals");
+    let valid = ring.seal_waiting(&TOKEN, NOW).expect("it seals");
     (ring, valid)
 });
 
