@@ -175,7 +175,7 @@ fn without_priorities_nothing_is_counted_for_them() {
 }
 
 /// Measured, and therefore not in `make test`: browsing that asks for twelve times what the service
-/// carries, beside payments of a tenth of it, for ten seconds each without and with a priority, of
+/// carries, beside payments of a tenth of it, for half a minute each without and with a priority, of
 /// which the first three are for learning: the service is out of view.
 ///
 /// `cargo test --workspace --test gate -- priorities::measured --ignored --nocapture`
@@ -219,7 +219,7 @@ fn measured_payments_beside_browsing_at_twelve_times_the_capacity() {
                     }
                 });
             }
-            std::thread::sleep(Duration::from_secs(10));
+            std::thread::sleep(Duration::from_secs(30));
             stop.store(true, Relaxed);
         });
         let mut waits = waits.into_inner().unwrap();
@@ -232,8 +232,10 @@ fn measured_payments_beside_browsing_at_twelve_times_the_capacity() {
             waits.len(),
             share * 100.0,
             waits[waits.len() * 95 / 100].1.as_secs_f64() * 1e3,
-            pages as f64 / 10.0,
-            refused as f64 / 10.0,
+            pages as f64 / 30.0,
+            refused as f64 / 30.0,
         );
+        // Netflix: 99.4 % of what users waited for, at twelve times the load.
+        assert!(name == "normal" || share >= 0.994, "{share}");
     }
 }
