@@ -52,6 +52,7 @@ shipped! {
     "blind-crowd",
     "come-back",
     "waiting-room",
+    "waiting-leavers",
     "hammering",
     "handshake-flood",
     "forged-tickets",

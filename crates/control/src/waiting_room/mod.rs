@@ -7,6 +7,7 @@
 //! back, unless another opening orders all anew.
 
 mod admitted;
+mod calls;
 mod closing;
 mod cpu_share;
 mod estimate;
@@ -20,11 +21,10 @@ pub use order::{Doors, Order};
 
 use self::admitted::Admitted;
 pub use self::admitted::MOST_TOLD_BYTES;
+use self::calls::{PUNCTUAL_MS, Punctual, Surplus};
 use self::closing::LastWord;
 use self::estimate::LastMinute;
-use crate::average::Average;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -36,15 +36,6 @@ pub const WAITING: usize = 200_000;
 pub const KEPT: Duration = Duration::from_secs(300);
 /// A customer who is so much later than the page told the browser counts as gone.
 const LATE: Duration = Duration::from_secs(15);
-/// Whose next request is due within this time comes soon: somewhat more than the shortest time
-/// between two pages.
-const SOON_MS: u64 = 3_000;
-/// Whose request is overdue by more is late, or has gone.
-const PUNCTUAL_MS: u64 = 1_000;
-/// Customers who ask or should soon, in seconds of admissions.
-const ASKS_AHEAD_S: f64 = 3.0;
-/// The rate of admissions that the threshold follows is measured over this.
-const RECENT: Duration = Duration::from_secs(10);
 
 /// The room of a gate, shared by its cores. Times are in milliseconds since 1970.
 #[derive(Debug, Default)]
@@ -99,6 +90,7 @@ struct State {
     called: Rank,
     /// Calls that are due, as a fraction.
     calls_due: f64,
+    surplus: Surplus,
     /// How many of those who were called ask when they should.
     punctual: Punctual,
     admitted: Admitted,
@@ -114,27 +106,6 @@ struct State {
     ticked_ms: u64,
 }
 
-/// The share of requests of called customers that come in time, of the last hundred or so.
-#[derive(Debug)]
-struct Punctual(Average);
-
-impl Default for Punctual {
-    fn default() -> Self {
-        Self(Average::new(1.0, 20.0, 100.0))
-    }
-}
-
-impl Punctual {
-    /// At least a fifth: where nobody comes, calls need not make up for them all at once.
-    fn share(&self) -> f64 {
-        self.0.value().max(0.2)
-    }
-
-    fn note(&mut self, in_time: bool) {
-        self.0.add(f64::from(u8::from(in_time)), 1.0);
-    }
-}
-
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     /// When they asked last.
@@ -145,6 +116,8 @@ struct Waiting {
     due_ms: u64,
     /// A request of theirs waits for the controller.
     asks: bool,
+    /// They were called while their next request was still to come.
+    expected: bool,
 }
 
 /// What a customer in the room learns.
@@ -256,9 +229,10 @@ impl WaitingRoom {
         let may_ask = open && !is_new && !asks && rank <= state.called;
         let next_ms = now_ms + refresh.as_millis() as u64;
         let due_ms = next_ms + (refresh / 4 + LATE).as_millis() as u64;
+        let expected = rank <= state.called;
         if let Some(before) = before {
             state.due.remove(&(before.due_ms, rank));
-            state.notes_request(rank, before, now_ms);
+            state.notes_request(before, now_ms);
         } else {
             if !is_new {
                 state.back.note(now_ms);
@@ -266,9 +240,10 @@ impl WaitingRoom {
             *state.by_second.entry(second_of(rank)).or_default() += 1;
         }
         state.due.insert((due_ms, rank));
-        state
-            .line
-            .insert(rank, Waiting { seen_ms: now_ms, next_ms, due_ms, asks: asks || may_ask });
+        state.line.insert(
+            rank,
+            Waiting { seen_ms: now_ms, next_ms, due_ms, asks: asks || may_ask, expected },
+        );
         self.waiting.store(state.line.len() as u64, Relaxed);
         // Before the line began, more were admitted: the service had not been full.
         let since_ms = state.stands_since_ms;
@@ -339,17 +314,7 @@ impl WaitingRoom {
         if self.doors(order, now_ms) != Doors::Open {
             return;
         }
-        let elapsed_s = elapsed_ms.min(1000) as f64 / 1e3;
-        let per_s = state.admissions.rate(now_ms, RECENT);
-        // The controller should always find somebody who asks, and few more than it admits: those
-        // who ask at the same time enter in the order of their requests, and who is not admitted
-        // asks again. Some of those who were called are late, or have gone.
-        let wanted = per_s * ASKS_AHEAD_S + 3.0;
-        let coming = state.coming(now_ms) as f64;
-        let missing = ((wanted - asking as f64) / state.punctual.share() - coming).max(0.0);
-        // Three of four may have gone: calls at a lower rate would find ever fewer.
-        state.calls_due = (state.calls_due + elapsed_s * (4.0 * per_s + 1.0)).min(missing);
-        state.call();
+        state.call(asking as f64, elapsed_ms.min(1000) as f64 / 1e3, now_ms);
     }
 
     fn word(&self) -> MutexGuard<'_, LastWord> {
@@ -371,6 +336,7 @@ impl State {
             self.by_second.clear();
             self.due.clear();
             self.called = Rank::default();
+            self.surplus = Surplus::default();
         }
     }
 
@@ -428,11 +394,11 @@ impl State {
                 continue;
             }
             if let Some(waiting) = self.leaves(rank) {
+                if waiting.expected {
+                    self.punctual.note(false);
+                }
                 // They left at some time before their next request.
                 self.watched_ms.add((waiting.next_ms - waiting.seen_ms) / 2, now_ms);
-            }
-            if rank <= self.called {
-                self.punctual.note(false);
             }
             self.gone.note(now_ms);
             gone += 1;
@@ -441,28 +407,13 @@ impl State {
     }
 
     /// Notes that somebody is still here and, of a customer who was called, whether in time.
-    fn notes_request(&mut self, rank: Rank, waiting: Waiting, now_ms: u64) {
+    fn notes_request(&mut self, waiting: Waiting, now_ms: u64) {
         self.watched_ms.add(now_ms.saturating_sub(waiting.seen_ms), now_ms);
         // A request too many, as of a second window, says nothing.
         let is_due = now_ms + PUNCTUAL_MS >= waiting.next_ms;
-        if rank <= self.called && is_due && !waiting.asks {
+        if waiting.expected && is_due && !waiting.asks {
             self.punctual.note(now_ms <= waiting.next_ms + PUNCTUAL_MS);
         }
-    }
-
-    /// How many of those who were called should ask soon.
-    fn coming(&self, now_ms: u64) -> usize {
-        let soon = now_ms.saturating_sub(PUNCTUAL_MS)..=now_ms + SOON_MS;
-        let comes = |waiting: &Waiting| !waiting.asks && soon.contains(&waiting.next_ms);
-        self.line.range(..=self.called).filter(|(_, waiting)| comes(waiting)).count()
-    }
-
-    /// Moves the threshold by the calls that are due.
-    fn call(&mut self) {
-        let calls = self.calls_due.floor();
-        self.calls_due -= calls;
-        let uncalled = self.line.range((Excluded(self.called), Unbounded));
-        self.called = uncalled.take(calls as usize).last().map_or(self.called, |(rank, _)| *rank);
     }
 }
 

@@ -51,7 +51,7 @@ fn places_follow_the_order_of_arrival_and_those_who_have_gone_do_not_count() {
 #[test]
 fn the_threshold_calls_in_the_order_of_arrival() {
     let room = WaitingRoom::default();
-    let tokens: Vec<_> = (0..6).map(|n| arrives(&room, START + n * 1000).token).collect();
+    let tokens: Vec<_> = (0..6).map(|n| arrives(&room, START + 5_000 + n * 100).token).collect();
     calls(&room, START + 6_000, 3);
     let may: Vec<_> =
         tokens.iter().map(|it| refreshes(&room, *it, START + 9_000).may_ask).collect();
