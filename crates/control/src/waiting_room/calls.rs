@@ -40,6 +40,11 @@ impl Surplus {
     const RISE_PER_S: f64 = 0.5;
     const FALL_PER_S: f64 = 0.5;
 
+    /// Somebody asked whom the controller did not admit: there were enough.
+    pub(super) fn somebody_asked_in_vain(&mut self) {
+        *self = Self { times: (0.9 * self.times).max(1.0), few_s: 0.0 };
+    }
+
     /// Grows while few ask, and falls while more do.
     fn follow(&mut self, asking: f64, per_s: f64, elapsed_s: f64) {
         let few = asking <= Self::FEW_S * per_s;

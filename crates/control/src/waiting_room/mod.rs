@@ -265,7 +265,9 @@ impl WaitingRoom {
 
     /// A customer who asked is not admitted, or left before the answer. Their place stays.
     pub fn asks_no_more(&self, token: &WaitingToken, order: Order, now_ms: u64) {
-        if let Some(waiting) = self.state().line.get_mut(&order.rank(token)) {
+        let mut state = self.state();
+        state.surplus.somebody_asked_in_vain();
+        if let Some(waiting) = state.line.get_mut(&order.rank(token)) {
             waiting.asks = false;
             // Their page came only now.
             waiting.next_ms += now_ms.saturating_sub(token.seen_ms);
