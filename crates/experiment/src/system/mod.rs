@@ -61,7 +61,7 @@ pub struct Overrides {
     pub gate_times: Option<GateTimes>,
     /// Time from the auction site's start until its pages use their additional CPU time.
     pub extra_cpu_after: Duration,
-    /// What connections cost, for the policy [`EAC_PROFILED`].
+    /// What connections cost, for the policy `eac, profiled`.
     pub profile: Option<Profile>,
 }
 
