@@ -51,8 +51,9 @@ pub struct Member {
     waits: bool,
     /// The time of the report behind the newest table; `None`: there was no table.
     from: Option<Time>,
-    /// The share of the newest table, and the same or that which was taken since.
+    /// The share of the newest table.
     given: f64,
+    /// The same, or what the gate has taken since.
     share: f64,
     cut_off: bool,
     others_per_s: f64,

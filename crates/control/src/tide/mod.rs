@@ -218,14 +218,15 @@ impl Tide {
             requests_per_s,
             returning_share: self.returns.value(),
         };
-        let of = |supply: &Supply| Plan::new(supply, reading, demand(supply), &tuning);
-        let tightest = supplies(reading, costs)
-            .map(|supply| (of(&supply), supply))
-            .min_by(|a, b| a.0.per_second.total_cmp(&b.0.per_second));
+        let plans = supplies(reading, costs).fold(ByResource::default(), |all, supply| {
+            all.with(supply.name, (Plan::new(&supply, reading, demand(&supply), &tuning), supply))
+        });
+        let tightest = plans
+            .iter()
+            .map(|(_, of)| *of)
+            .min_by(|(a, _), (b, _)| a.per_second.total_cmp(&b.per_second));
         let (mut plan, supply) = tightest.expect("the gate is always in view");
-        let limits = |supply: &Supply| of(supply).left - plan.left <= tuning.limits_within;
-        self.limiting = supplies(reading, costs)
-            .fold(ByResource::default(), |all, supply| all.with(supply.name, limits(&supply)));
+        self.limiting = plans.map(|_, (of, _)| of.left - plan.left <= tuning.limits_within);
         self.expect(reading, costs, requests_per_s);
         let passed_per_s = requests_per_s * costs.upstream_share;
         let by_latency = self.latency_limit.new_per_s(passed_per_s, interval_s, &tuning);
