@@ -119,9 +119,12 @@ pub fn figures(experiment: &Experiment, runs: &[Run], quick: bool, unit: &str) -
     drawn
 }
 
-/// The first `count` figures of a page, one of each rule in the order of the file, and the others.
-pub fn split_first(drawn: &[Drawn], count: usize) -> (Vec<&Drawn>, Vec<&Drawn>) {
-    let first: Vec<&str> = first_of_rules(drawn).take(count).map(|it| it.id.as_str()).collect();
+/// Figures that stand before the method of a page, each of another rule.
+pub const FIRST: usize = 3;
+
+/// The [`FIRST`] figures of a page, one of each rule in the order of the file, and the others.
+pub fn split_first(drawn: &[Drawn]) -> (Vec<&Drawn>, Vec<&Drawn>) {
+    let first: Vec<&str> = first_of_rules(drawn).take(FIRST).map(|it| it.id.as_str()).collect();
     drawn.iter().partition(|figure| first.contains(&figure.id.as_str()))
 }
 

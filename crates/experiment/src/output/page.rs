@@ -16,9 +16,6 @@ use crate::experiment::Experiment;
 use crate::options::Options;
 use crate::summary::Summary;
 
-/// Figures that stand before the method, each of another rule.
-const FIRST_FIGURES: usize = 3;
-
 /// What the page shows.
 pub(super) struct Report<'a> {
     pub(super) experiment: &'a Experiment,
@@ -42,7 +39,7 @@ impl Report<'_> {
         let page = claims::all(page, self);
         let page = page
             .only_if(self.summary.claims.is_empty(), |page| page.cards("key", words::cards(self)));
-        let (first, others) = split_first(self.drawn, FIRST_FIGURES);
+        let (first, others) = split_first(self.drawn);
         let figures = |page: Page, title: &str, drawn: &[&Drawn]| {
             page.only_if(!drawn.is_empty(), |page| {
                 page.heading(title).figures(drawn.iter().map(|it| it.on_page()))

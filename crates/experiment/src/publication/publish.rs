@@ -11,6 +11,7 @@ use super::names::{NAMES, Names};
 use super::page::{Finding, check};
 use super::pivot::{self, line};
 use super::sheet::{Sheets, csv};
+use crate::analysis::figures;
 use crate::claim::Claim;
 use crate::conclusions::{self, Conclusion, HEADS};
 use crate::environment::{self, ENVIRONMENT, as_anybody_would};
@@ -28,8 +29,6 @@ const CLAIMS: &str = "claims";
 const KEPT: [&str; 3] = [ENVIRONMENT, NOTES, FIGURES];
 /// What a publication consists of, by the ends of names. Earlier ones are removed.
 const PUBLISHED: [&str; 4] = [".csv", ".png", CITATION, SUMMARY];
-/// Figures of a study that its page shows below the conclusions.
-const FIRST_FIGURES: usize = 3;
 
 /// What was published.
 #[derive(Debug)]
@@ -219,7 +218,7 @@ fn first_figures(summary: &Summary, by_hand: &str) -> String {
         let file = format!("({}/{}.png)", summary.study, text("id"));
         (!by_hand.contains(&file)).then(|| format!("\n![{}]{file}\n", text("title")))
     };
-    rows.iter().take(FIRST_FIGURES).filter_map(image).collect()
+    rows.iter().take(figures::FIRST).filter_map(image).collect()
 }
 
 /// A column of a table that the summary keeps.
