@@ -41,7 +41,7 @@ study: build ## A study end to end: make study ARGS="overload --quick"; results 
 
 test: ## Every test: units, properties, real sockets, nginx, PostgreSQL, a browser.
 	@scripts/bootstrap test
-	RUST_TEST_THREADS="$${RUST_TEST_THREADS:-$(TEST_THREADS)}" cargo test --workspace --no-fail-fast $(ARGS)
+	RUST_TEST_THREADS="$${RUST_TEST_THREADS:-$(TEST_THREADS)}" scripts/test $(ARGS)
 
 check: ## Format, clippy, structure, documentation, licences and advisories, generated files, fuzz targets.
 	@scripts/bootstrap check
