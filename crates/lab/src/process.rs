@@ -16,7 +16,7 @@ use crate::network::Network;
 /// Time between two looks at a process that is waited for.
 const POLL: Duration = Duration::from_millis(5);
 /// Longest time until a server listens.
-const START: Duration = Duration::from_secs(10);
+const START: Duration = Duration::from_secs(60);
 /// Time from SIGTERM to SIGKILL unless another is set.
 const GRACE: Duration = Duration::from_secs(2);
 

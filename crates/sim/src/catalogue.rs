@@ -53,6 +53,7 @@ shipped! {
     "come-back",
     "waiting-room",
     "waiting-leavers",
+    "waiting-impatient",
     "hammering",
     "handshake-flood",
     "forged-tickets",

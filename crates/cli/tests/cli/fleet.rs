@@ -28,14 +28,21 @@ fn the_status_of_a_fleet_shows_its_gates_and_tells_by_its_exit_code_whether_one_
         let both = |gate: &Running| gate.status()["fleet"]["gates"].as_array().unwrap().len() == 2;
         gates.iter().all(|(gate, _)| both(gate))
     });
-    assert_eq!(gates[0].0.metric("tidegate_fleet_gates"), 2.0);
-    let status = tidegate(&["fleet", "status", "--config", &gates[0].1]);
-    assert_eq!(status.status.code(), Some(0), "{}", status.stderr_text());
-    let text = status.stdout_text();
-    assert!(text.contains("divides the service (epoch ") && text.contains("share %"), "{text}");
-    let json = tidegate(&by_flags);
-    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
-    assert_eq!(json["gates"].as_array().unwrap().len(), 2);
+    // Where a gate stands still for half a second, the lease changes hands, and the next holder
+    // hears of the others one by one.
+    wait_until("the metrics show both gates", || gates[0].0.metric("tidegate_fleet_gates") == 2.0);
+    wait_until("the status shows a gate that divides", || {
+        let status = tidegate(&["fleet", "status", "--config", &gates[0].1]);
+        let text = status.stdout_text();
+        status.status.success()
+            && text.contains("divides the service (epoch ")
+            && text.contains("share %")
+    });
+    wait_until("the status shows both gates", || {
+        let json = tidegate(&by_flags);
+        let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap_or_default();
+        json["gates"].as_array().is_some_and(|gates| gates.len() == 2)
+    });
     nats.kill();
     let gone = tidegate(&by_flags);
     assert_eq!(gone.status.code(), Some(3), "{}", gone.stderr_text());

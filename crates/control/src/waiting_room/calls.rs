@@ -13,13 +13,17 @@ const SOON_MS: u64 = 3_000;
 pub(super) const PUNCTUAL_MS: u64 = 1_000;
 /// Customers who ask or should soon, in seconds of admissions.
 const ASKS_AHEAD_S: f64 = 3.0;
-/// The rate of admissions that the threshold follows is measured over this.
+/// The rate of admissions is measured over this.
 const RECENT: Duration = Duration::from_secs(10);
 
-/// How many times as many are called as the rate of admissions asks for, 1 or more. Where most who
-/// wait leave, the controller finds hardly anybody who asks, admits fewer, and fewer would be called.
+/// How fast the threshold moves: as many per second as the controller admits where enough ask, and
+/// more where few do.
 #[derive(Debug)]
 pub(super) struct Surplus {
+    /// Admissions per second while enough asked. Fewer while few ask say nothing of the controller,
+    /// and where calls followed them, ever fewer would ask.
+    pace: f64,
+    /// How many times as many are called, 1 or more: most of those who wait may leave.
     times: f64,
     /// How long few have asked.
     few_s: f64,
@@ -27,31 +31,38 @@ pub(super) struct Surplus {
 
 impl Default for Surplus {
     fn default() -> Self {
-        Self { times: 1.0, few_s: 0.0 }
+        Self { pace: 0.0, times: 1.0, few_s: 0.0 }
     }
 }
 
 impl Surplus {
-    const MOST: f64 = 8.0;
+    /// Suffices where one in fifty of those who are called asks before they leave.
+    const MOST: f64 = 64.0;
     /// Few are those whom the controller admits in this time, in seconds.
-    const FEW_S: f64 = 0.2;
+    const FEW_S: f64 = 0.5;
     /// Whoever was called needs so long to come.
     const TO_COME_S: f64 = SOON_MS as f64 / 1e3;
     const RISE_PER_S: f64 = 0.5;
-    const FALL_PER_S: f64 = 0.5;
+    const FALL_PER_S: f64 = 0.1;
 
     /// Somebody asked whom the controller did not admit: there were enough.
     pub(super) fn somebody_asked_in_vain(&mut self) {
-        *self = Self { times: (0.9 * self.times).max(1.0), few_s: 0.0 };
+        self.times = (0.9 * self.times).max(1.0);
+        self.few_s = 0.0;
     }
 
-    /// Grows while few ask, and falls while more do.
-    fn follow(&mut self, asking: f64, per_s: f64, elapsed_s: f64) {
-        let few = asking <= Self::FEW_S * per_s;
+    /// Grows while few ask, and falls while more do. `per_s` are admissions, of late. Where requests
+    /// do not come at all, as in a pause of the network, nothing grows.
+    fn follow(&mut self, asking: f64, per_s: f64, requests_come: bool, elapsed_s: f64) {
+        let few = asking <= Self::FEW_S * self.pace;
+        if !few {
+            self.pace += (per_s - self.pace) * (elapsed_s / RECENT.as_secs_f64()).min(1.0);
+        }
+        self.pace = self.pace.max(per_s);
         self.few_s = if few { self.few_s + elapsed_s } else { 0.0 };
         let by = match few {
             false => -Self::FALL_PER_S,
-            true if self.few_s > Self::TO_COME_S => Self::RISE_PER_S,
+            true if self.few_s > Self::TO_COME_S && requests_come => Self::RISE_PER_S,
             true => 0.0,
         };
         self.times = (self.times * (1.0 + by * elapsed_s)).clamp(1.0, Self::MOST);
@@ -83,16 +94,17 @@ impl State {
     /// Moves the threshold, `asking` of those called before being at the controller.
     pub(super) fn call(&mut self, asking: f64, elapsed_s: f64, now_ms: u64) {
         let per_s = self.admissions.rate(now_ms, RECENT);
-        self.surplus.follow(asking, per_s, elapsed_s);
-        let surplus = self.surplus.times;
+        let requests_come = now_ms <= self.visited_ms + SOON_MS;
+        self.surplus.follow(asking, per_s, requests_come, elapsed_s);
+        let Surplus { pace, times: surplus, .. } = self.surplus;
         // The controller should always find somebody who asks, and few more than it admits: those
         // who ask at the same time enter in the order of their requests, and who is not admitted
         // asks again. Some of those who were called are late, or have gone.
-        let wanted = (per_s * ASKS_AHEAD_S + 3.0) * surplus;
+        let wanted = (pace * ASKS_AHEAD_S + 3.0) * surplus;
         let coming = self.coming(now_ms) as f64;
         let missing = ((wanted - asking) / self.punctual.share() - coming).max(0.0);
         // Three of four may have gone: calls at a lower rate would find ever fewer.
-        let more = elapsed_s * (4.0 * per_s + 1.0) * surplus;
+        let more = elapsed_s * (4.0 * pace + 1.0) * surplus;
         self.calls_due = (self.calls_due + more).min(missing);
         self.move_threshold(now_ms);
     }
@@ -127,11 +139,30 @@ mod tests {
     #[test]
     fn more_are_called_while_few_ask_and_as_many_as_before_once_more_do() {
         let mut surplus = Surplus::default();
-        (0..29).for_each(|_| surplus.follow(1.0, 10.0, 0.1));
-        assert_eq!(surplus.times, 1.0, "whoever was called is on the way");
-        (0..50).for_each(|_| surplus.follow(1.0, 10.0, 0.1));
-        assert_eq!(surplus.times, Surplus::MOST);
-        (0..50).for_each(|_| surplus.follow(3.0, 10.0, 0.1));
+        let mut follow = |asking, times| {
+            (0..times).for_each(|_| surplus.follow(asking, 10.0, true, 0.1));
+            surplus.times
+        };
+        assert_eq!(follow(1.0, 9), 1.0, "whoever was called is on the way");
+        assert_eq!(follow(1.0, 200), Surplus::MOST);
+        assert!(follow(6.0, 10) < Surplus::MOST);
+        assert_eq!(follow(6.0, 1000), 1.0);
+    }
+
+    #[test]
+    fn no_more_are_called_while_no_request_comes_at_all() {
+        let mut surplus = Surplus::default();
+        (0..100).for_each(|_| surplus.follow(0.0, 10.0, false, 0.1));
         assert_eq!(surplus.times, 1.0);
+    }
+
+    #[test]
+    fn the_pace_is_that_of_admissions_while_enough_ask() {
+        let mut surplus = Surplus::default();
+        surplus.follow(3.0, 10.0, true, 0.1);
+        (0..600).for_each(|_| surplus.follow(0.0, 0.0, true, 0.1));
+        assert_eq!(surplus.pace, 10.0, "nobody asked, and nobody could be admitted");
+        (0..600).for_each(|_| surplus.follow(9.0, 4.0, true, 0.1));
+        assert!((surplus.pace - 4.0).abs() < 0.1, "the service got slower: {}", surplus.pace);
     }
 }

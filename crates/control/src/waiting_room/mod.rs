@@ -91,6 +91,8 @@ struct State {
     /// Calls that are due, as a fraction.
     calls_due: f64,
     surplus: Surplus,
+    /// When somebody asked for a page last.
+    visited_ms: u64,
     /// How many of those who were called ask when they should.
     punctual: Punctual,
     admitted: Admitted,
@@ -197,6 +199,7 @@ impl WaitingRoom {
     ) -> Option<Standing> {
         let mut state = self.state();
         state.follows(order);
+        state.visited_ms = now_ms;
         // Gates with one key may differ by their clocks.
         let shown = shown.map(|token| WaitingToken {
             arrived_ms: token.arrived_ms.min(now_ms),

@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use tidegate_sitekit::database::Location;
@@ -129,6 +129,7 @@ fn junk_on_any_port_is_bounded_told_and_changes_nothing() {
         post("/sign-in", "application/vnd.tidegate.sealed", &noise),
         post("/sign-in", "application/vnd.tidegate.sealed", b"\x01\x20"),
     ];
+    let begun = Instant::now();
     for address in [site, &app.address, &data.address] {
         for bytes in &junk {
             let answer = throw(address, bytes);
@@ -166,7 +167,9 @@ fn junk_on_any_port_is_bounded_told_and_changes_nothing() {
         assert!(!log.contains(&"a".repeat(50)), "what strangers send is not in it: {log}");
     }
     // Of what anybody can send there is a line of each kind in a minute.
-    assert_eq!(web.log().matches("a TLS handshake failed").count(), 1, "{}", web.log());
+    let most = 1 + begun.elapsed().as_secs() as usize / 60;
+    let lines = web.log().matches("a TLS handshake failed").count();
+    assert!((1..=most).contains(&lines), "{lines} of at most {most}: {}", web.log());
     assert_eq!((web.end(), app.end(), data.end()), (Some(0), Some(0), Some(0)));
     let location = Location::Sqlite(folder.path().join("data/brokerage.db"));
     let sql = "SELECT COUNT(*) FROM orders WHERE client_id = 'order-0001'";
@@ -342,8 +345,8 @@ fn sealed_messages_that_are_altered_cut_or_sent_again_are_refused_and_done_once(
     assert!(page.text.contains("It was not accepted."), "{}", page.text);
     relay.set(Way::Pass);
     wait_until("the log names it", || app.log().contains("it does not open: altered"));
-    let log = web.log();
-    assert!(log.contains("refuses the message; its log names the reason"), "{log}");
+    let named = "refuses the message; its log names the reason";
+    wait_until("the other log names it", || web.log().contains(named));
 
     // Between two lines of refused messages is a second.
     let pause = || std::thread::sleep(Duration::from_millis(1100));

@@ -14,11 +14,14 @@ fn service() -> String {
     let url = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
-            let (head, _) = read_request(&mut BufReader::new(&stream));
-            let closes = head.starts_with("GET /sold-out ");
-            let field = if closes { "Tidegate-Queue: closed\r\n" } else { "" };
-            let fields = format!("{field}Content-Length: 0\r\nConnection: close");
-            let _ = write!(&mut &stream, "HTTP/1.1 200 OK\r\n{fields}\r\n\r\n");
+            // Who sends nothing delays nobody.
+            std::thread::spawn(move || {
+                let (head, _) = read_request(&mut BufReader::new(&stream));
+                let closes = head.starts_with("GET /sold-out ");
+                let field = if closes { "Tidegate-Queue: closed\r\n" } else { "" };
+                let fields = format!("{field}Content-Length: 0\r\nConnection: close");
+                let _ = write!(&mut &stream, "HTTP/1.1 200 OK\r\n{fields}\r\n\r\n");
+            });
         }
     });
     url
@@ -77,7 +80,9 @@ async fn every_page_of_the_waiting_room_is_readable_in_both_schemes() {
         let gate = gate(&folder, keys);
         // Who comes first is admitted where anybody is.
         let path = if name == "closed" { "sold-out" } else { "" };
-        curl(&[&format!("{}/{path}", gate.address("gate"))]);
+        let first = curl(&[&format!("{}/{path}", gate.address("gate"))]);
+        assert!(first.status.success(), "{}", first.stderr_text());
+        wait_until("the first has gone", || gate.metric("tidegate_sessions_active") == 0.0);
         wait_until(heading, || shows(&folder, &gate, language, heading));
         browser.goto(&format!("file://{}/page.html", folder.display())).await.unwrap();
         look(&browser, name).await;

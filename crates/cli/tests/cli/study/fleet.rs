@@ -88,15 +88,24 @@ fn nothing_opens_wide_and_nobody_known_becomes_a_stranger_whatever_goes_wrong() 
     let Some(run) = run(folder.path(), FAULTS) else { return };
     let figures = &run["figures"];
     let figure = |name: &str| figures[name].as_f64().unwrap_or_else(|| panic!("{name}: {run}"));
-    // More come than any gate of a debug build serves: most of them are refused, unless all are served.
-    let (admitted, refused) = (figure("admitted_per_s"), figure("refused_per_s"));
-    assert!(refused > admitted || figure("completed_ratio") > 0.9, "it opened wide: {figures}");
+    if run["driver_saturated"].as_array().is_some_and(|causes| !causes.is_empty()) {
+        eprintln!(
+            "SKIPPED: the machine is too busy for the load generator: {}",
+            run["driver_saturated"]
+        );
+        return;
+    }
+    // More come than any gate of a debug build serves: most of them are refused or lose patience,
+    // unless all are served.
+    let (offered, admitted) = (figure("offered_per_s"), figure("admitted_per_s"));
+    let most_stay_out = admitted < 0.5 * offered;
+    assert!(most_stay_out || figure("completed_ratio") > 0.9, "it opened wide: {figures}");
     for phase in ["before", "during", "after"] {
         assert!(figures[format!("completed_{phase}_per_s")].is_f64(), "{phase}: {figures}");
     }
     // Each session has one full handshake. Two of three connections of whoever is not known at the
     // other gates would be full ones too; the gate that was killed has keys of its own until it joins.
     let full = figure("full_handshakes_per_s");
-    assert!(full <= 1.5 * admitted + 1.0, "strangers: {figures}");
+    assert!(full <= 1.5 * admitted + 3.0, "strangers: {figures}");
     assert!(figure("resumed_handshakes_per_s") > 0.0, "{figures}");
 }

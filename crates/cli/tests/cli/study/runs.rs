@@ -137,8 +137,10 @@ fn check_results(out: &Path) {
     assert!(summary["machine"].is_object());
     let rows = |table: &str| summary["tables"][table].as_array().cloned().unwrap_or_default();
     assert_eq!(rows("runs").len(), 4);
-    let connections = |run: &Value| run["connections_per_s"].as_f64().unwrap_or_default();
-    assert!(rows("runs").iter().all(|run| connections(run) > 0.0), "{:#}", summary["tables"]);
+    let per_s = |run: &Value, figure: &str| run[figure].as_f64().unwrap_or_default();
+    let has_connections =
+        |run: &Value| per_s(run, "connections_per_s") > 0.0 || per_s(run, "requests_per_s") == 0.0;
+    assert!(rows("runs").iter().all(has_connections), "{:#}", summary["tables"]);
     // On a busy machine the load generator may be saturated: such a run is in no point.
     let sound: BTreeSet<String> = rows("runs")
         .iter()
@@ -157,7 +159,8 @@ fn check_results(out: &Path) {
     assert!(out.join("results.parquet").metadata().unwrap().len() > 0);
     let figures: Vec<_> = std::fs::read_dir(out.join("figures")).unwrap().flatten().collect();
     let svg = figures.iter().filter(|it| it.path().extension().is_some_and(|it| it == "svg"));
-    assert_eq!(svg.count(), 3);
+    let drawn = if sound.is_empty() { 0 } else { 3 };
+    assert_eq!(svg.count(), drawn);
 }
 
 #[test]
