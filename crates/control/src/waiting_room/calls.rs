@@ -19,53 +19,56 @@ const RECENT: Duration = Duration::from_secs(10);
 /// How fast the threshold moves: as many per second as the controller admits where enough ask, and
 /// more where few do.
 #[derive(Debug)]
-pub(super) struct Surplus {
+pub(super) struct Pace {
     /// Admissions per second while enough asked. Fewer while few ask say nothing of the controller,
     /// and where calls followed them, ever fewer would ask.
-    pace: f64,
+    per_s: f64,
     /// How many times as many are called, 1 or more: most of those who wait may leave.
-    times: f64,
+    surplus: f64,
     /// How long few have asked.
     few_s: f64,
 }
 
-impl Default for Surplus {
+impl Default for Pace {
     fn default() -> Self {
-        Self { pace: 0.0, times: 1.0, few_s: 0.0 }
+        Self { per_s: 0.0, surplus: 1.0, few_s: 0.0 }
     }
 }
 
-impl Surplus {
+impl Pace {
     /// Suffices where one in fifty of those who are called asks before they leave.
     const MOST: f64 = 64.0;
     /// Few are those whom the controller admits in this time, in seconds.
-    const FEW_S: f64 = 0.5;
+    const FEW_S: f64 = 0.2;
     /// Whoever was called needs so long to come.
     const TO_COME_S: f64 = SOON_MS as f64 / 1e3;
-    const RISE_PER_S: f64 = 0.5;
+    /// A slower pace is followed with this time constant: the last seconds may hold such in which
+    /// few asked.
+    const SLOWS_S: f64 = 5.0;
+    const RISE_PER_S: f64 = 0.6;
     const FALL_PER_S: f64 = 0.1;
 
     /// Somebody asked whom the controller did not admit: there were enough.
     pub(super) fn somebody_asked_in_vain(&mut self) {
-        self.times = (0.9 * self.times).max(1.0);
+        self.surplus = (0.9 * self.surplus).max(1.0);
         self.few_s = 0.0;
     }
 
     /// Grows while few ask, and falls while more do. `per_s` are admissions, of late. Where requests
     /// do not come at all, as in a pause of the network, nothing grows.
     fn follow(&mut self, asking: f64, per_s: f64, requests_come: bool, elapsed_s: f64) {
-        let few = asking <= Self::FEW_S * self.pace;
+        let few = asking <= Self::FEW_S * self.per_s;
         if !few {
-            self.pace += (per_s - self.pace) * (elapsed_s / RECENT.as_secs_f64()).min(1.0);
+            self.per_s += (per_s - self.per_s) * (elapsed_s / Self::SLOWS_S).min(1.0);
         }
-        self.pace = self.pace.max(per_s);
+        self.per_s = self.per_s.max(per_s);
         self.few_s = if few { self.few_s + elapsed_s } else { 0.0 };
         let by = match few {
             false => -Self::FALL_PER_S,
             true if self.few_s > Self::TO_COME_S && requests_come => Self::RISE_PER_S,
             true => 0.0,
         };
-        self.times = (self.times * (1.0 + by * elapsed_s)).clamp(1.0, Self::MOST);
+        self.surplus = (self.surplus * (1.0 + by * elapsed_s)).clamp(1.0, Self::MOST);
     }
 }
 
@@ -95,8 +98,8 @@ impl State {
     pub(super) fn call(&mut self, asking: f64, elapsed_s: f64, now_ms: u64) {
         let per_s = self.admissions.rate(now_ms, RECENT);
         let requests_come = now_ms <= self.visited_ms + SOON_MS;
-        self.surplus.follow(asking, per_s, requests_come, elapsed_s);
-        let Surplus { pace, times: surplus, .. } = self.surplus;
+        self.pace.follow(asking, per_s, requests_come, elapsed_s);
+        let Pace { per_s: pace, surplus, .. } = self.pace;
         // The controller should always find somebody who asks, and few more than it admits: those
         // who ask at the same time enter in the order of their requests, and who is not admitted
         // asks again. Some of those who were called are late, or have gone.
@@ -138,31 +141,31 @@ mod tests {
 
     #[test]
     fn more_are_called_while_few_ask_and_as_many_as_before_once_more_do() {
-        let mut surplus = Surplus::default();
+        let mut pace = Pace::default();
         let mut follow = |asking, times| {
-            (0..times).for_each(|_| surplus.follow(asking, 10.0, true, 0.1));
-            surplus.times
+            (0..times).for_each(|_| pace.follow(asking, 10.0, true, 0.1));
+            pace.surplus
         };
         assert_eq!(follow(1.0, 9), 1.0, "whoever was called is on the way");
-        assert_eq!(follow(1.0, 200), Surplus::MOST);
-        assert!(follow(6.0, 10) < Surplus::MOST);
+        assert_eq!(follow(1.0, 200), Pace::MOST);
+        assert!(follow(6.0, 10) < Pace::MOST);
         assert_eq!(follow(6.0, 1000), 1.0);
     }
 
     #[test]
     fn no_more_are_called_while_no_request_comes_at_all() {
-        let mut surplus = Surplus::default();
-        (0..100).for_each(|_| surplus.follow(0.0, 10.0, false, 0.1));
-        assert_eq!(surplus.times, 1.0);
+        let mut pace = Pace::default();
+        (0..100).for_each(|_| pace.follow(0.0, 10.0, false, 0.1));
+        assert_eq!(pace.surplus, 1.0);
     }
 
     #[test]
     fn the_pace_is_that_of_admissions_while_enough_ask() {
-        let mut surplus = Surplus::default();
-        surplus.follow(3.0, 10.0, true, 0.1);
-        (0..600).for_each(|_| surplus.follow(0.0, 0.0, true, 0.1));
-        assert_eq!(surplus.pace, 10.0, "nobody asked, and nobody could be admitted");
-        (0..600).for_each(|_| surplus.follow(9.0, 4.0, true, 0.1));
-        assert!((surplus.pace - 4.0).abs() < 0.1, "the service got slower: {}", surplus.pace);
+        let mut pace = Pace::default();
+        pace.follow(3.0, 10.0, true, 0.1);
+        (0..600).for_each(|_| pace.follow(0.0, 0.0, true, 0.1));
+        assert_eq!(pace.per_s, 10.0, "nobody asked, and nobody could be admitted");
+        (0..600).for_each(|_| pace.follow(9.0, 4.0, true, 0.1));
+        assert!((pace.per_s - 4.0).abs() < 0.1, "the service got slower: {}", pace.per_s);
     }
 }

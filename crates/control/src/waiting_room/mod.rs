@@ -21,7 +21,7 @@ pub use order::{Doors, Order};
 
 use self::admitted::Admitted;
 pub use self::admitted::MOST_TOLD_BYTES;
-use self::calls::{PUNCTUAL_MS, Punctual, Surplus};
+use self::calls::{PUNCTUAL_MS, Pace, Punctual};
 use self::closing::LastWord;
 use self::estimate::LastMinute;
 use std::collections::{BTreeMap, BTreeSet};
@@ -90,7 +90,7 @@ struct State {
     called: Rank,
     /// Calls that are due, as a fraction.
     calls_due: f64,
-    surplus: Surplus,
+    pace: Pace,
     /// When somebody asked for a page last.
     visited_ms: u64,
     /// How many of those who were called ask when they should.
@@ -269,7 +269,7 @@ impl WaitingRoom {
     /// A customer who asked is not admitted, or left before the answer. Their place stays.
     pub fn asks_no_more(&self, token: &WaitingToken, order: Order, now_ms: u64) {
         let mut state = self.state();
-        state.surplus.somebody_asked_in_vain();
+        state.pace.somebody_asked_in_vain();
         if let Some(waiting) = state.line.get_mut(&order.rank(token)) {
             waiting.asks = false;
             // Their page came only now.
@@ -341,7 +341,7 @@ impl State {
             self.by_second.clear();
             self.due.clear();
             self.called = Rank::default();
-            self.surplus = Surplus::default();
+            self.pace = Pace::default();
         }
     }
 

@@ -239,7 +239,6 @@ fn forged_webhooks_are_refused_and_logged_in_few_lines() {
     // At most one in a second.
     let most = begun.elapsed().as_secs() as usize + 1;
     assert!((1..=most).contains(&lines), "{lines} of at most {most}: {log}");
-    assert!(lines < 40 || most > 40, "{log}");
     assert!(log.contains("no signature is by one of the secrets") && !log.contains(GOOD), "{log}");
     assert_eq!(site.counts([CASH, PAID_IN]), [before, 0]);
 }
