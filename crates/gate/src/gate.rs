@@ -410,6 +410,9 @@ fn bind_admin(address: SocketAddr, inherited: &mut Inherited) -> Result<Admin, E
 /// Goes on with what the gate before knew.
 fn continue_from(inherited: &mut Inherited, shared: &Shared, sessions: &Sessions) {
     sessions.expect(std::mem::take(&mut inherited.sessions), shared.now());
+    if let Some(ahead_ms) = inherited.room_clock_ahead_ms {
+        shared.adopt_room_clock(ahead_ms);
+    }
     shared.room.expect_used(&inherited.used_places);
     if let Some(closing) = inherited.closing {
         shared.room.expect_closing(closing, shared.unix_ms());

@@ -4,6 +4,7 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
+use tidegate_control::waiting_room::KEPT;
 
 /// The most by which the clock is set in a tick of the control loop: a tenth of the tick, so that
 /// customers who come when their pages say are still in time.
@@ -15,13 +16,30 @@ pub struct RoomClock {
     /// The time at the gate's start, as it is known by now.
     started_ms: AtomicI64,
     latest_ms: AtomicU64,
+    /// Until so long after the start, customers may hold places of the gate before.
+    adopted_until_ms: AtomicU64,
 }
 
 impl RoomClock {
     /// The clock of a gate that starts at this time.
     pub fn new(started_ms: u64) -> Self {
         let started = i64::try_from(started_ms).unwrap_or(i64::MAX);
-        Self { started_ms: AtomicI64::new(started), latest_ms: AtomicU64::new(started_ms) }
+        Self {
+            started_ms: AtomicI64::new(started),
+            latest_ms: AtomicU64::new(started_ms),
+            adopted_until_ms: AtomicU64::new(0),
+        }
+    }
+
+    /// Goes on with the clock of the gate before, which shows this time. Those with a place there
+    /// have not asked this one yet, so for as long as places are kept somebody waits.
+    pub fn adopt(&self, now_ms: u64, since_start: Duration) {
+        let passed = u64::try_from(since_start.as_millis()).unwrap_or(u64::MAX);
+        let started = now_ms.cast_signed().saturating_sub_unsigned(passed);
+        self.started_ms.store(started, Relaxed);
+        self.latest_ms.store(now_ms, Relaxed);
+        let kept = KEPT.as_millis() as u64;
+        self.adopted_until_ms.store(passed.saturating_add(kept), Relaxed);
     }
 
     /// The time when so much has passed since the start.
@@ -35,6 +53,8 @@ impl RoomClock {
     pub fn follow(&self, system_ms: u64, since_start: Duration, nobody_waits: bool) {
         let system = i64::try_from(system_ms).unwrap_or(i64::MAX);
         let behind = system.saturating_sub(self.raw(since_start));
+        let adopted_until = Duration::from_millis(self.adopted_until_ms.load(Relaxed));
+        let nobody_waits = nobody_waits && since_start >= adopted_until;
         let most = if nobody_waits { i64::MAX } else { MOST_MS };
         self.started_ms.fetch_add(behind.clamp(-MOST_MS, most), Relaxed);
     }
@@ -76,6 +96,20 @@ mod tests {
             assert!(steps.into_iter().all(|ms| (90..=110).contains(&ms)), "{step}");
             let right = shown(&clock, 36_000..61_000, step, false).pop().unwrap();
             assert_eq!(right, (START + 6_099_900).saturating_add_signed(step));
+        }
+    }
+
+    #[test]
+    fn the_next_gate_goes_on_with_it_for_as_long_as_places_are_kept() {
+        for step in [TEN_MINUTES as i64, -(TEN_MINUTES as i64)] {
+            // The system's clock was stepped before the gate started.
+            let clock = RoomClock::new(START.saturating_add_signed(step));
+            clock.adopt(START, Duration::ZERO);
+            let kept = (KEPT.as_millis() / TICK.as_millis()) as u32;
+            let shown = shown(&clock, 0..kept, step, true);
+            assert!(shown[0].abs_diff(START) <= 10, "{step}: {}", shown[0]);
+            let steps = shown[1..].windows(2).map(|pair| pair[1] - pair[0]);
+            assert!(steps.into_iter().all(|ms| (90..=110).contains(&ms)), "{step}");
         }
     }
 

@@ -161,6 +161,17 @@ impl Shared {
         self.room_clock.at(self.now())
     }
 
+    /// By how many milliseconds the waiting room's clock is ahead of the system's.
+    pub fn room_clock_ahead_ms(&self) -> i64 {
+        self.unix_ms().cast_signed().saturating_sub(clock::unix_now_ms().cast_signed())
+    }
+
+    /// Goes on with the waiting room's clock of the gate before, which was so far ahead.
+    pub fn adopt_room_clock(&self, ahead_ms: i64) {
+        let now_ms = clock::unix_now_ms().saturating_add_signed(ahead_ms);
+        self.room_clock.adopt(now_ms, self.now());
+    }
+
     /// Lets the waiting room's clock follow the system's.
     pub fn set_room_clock(&self) {
         let nobody_waits = self.room.waiting() == 0;
@@ -202,7 +213,7 @@ impl Shared {
 
     /// Whether a new session must wait since others do, or since the site is closed.
     pub fn someone_is_first(&self) -> bool {
-        self.room.waiting() > 0 || self.doors() != Doors::Open
+        self.room.someone_is_first() || self.doors() != Doors::Open
     }
 
     /// Whether new sessions are admitted at all. Without a waiting room nothing closes them.

@@ -54,6 +54,7 @@ shipped! {
     "waiting-room",
     "waiting-leavers",
     "waiting-impatient",
+    "waiting-afterwards",
     "hammering",
     "handshake-flood",
     "forged-tickets",

@@ -14,10 +14,12 @@ pub struct Admitted {
     order: VecDeque<(u64, WaitingId)>,
     /// Identifiers that were admitted up to this time are forgotten, in milliseconds.
     forgotten_ms: Option<u64>,
-    /// Own ones that the other gates of a fleet were not told of, the newest.
+    /// Own ones that the other gates of a fleet were not told of, the newest [`MOST_UNTOLD`].
     untold: VecDeque<(u64, WaitingId)>,
 }
 
+/// Most admissions that wait to be told: those of five minutes without NATS, at 30 a second.
+const MOST_UNTOLD: usize = 20_000;
 /// Most admissions in one message to the other gates.
 pub const MOST_TOLD: usize = 1000;
 /// Bytes of an admission: when, in milliseconds, big-endian, and the identifier.
@@ -29,19 +31,35 @@ fn to_bytes(entries: impl Iterator<Item = (u64, WaitingId)>) -> Vec<u8> {
     entries.flat_map(|(at, id)| at.to_be_bytes().into_iter().chain(id)).collect()
 }
 
+/// Entries of [`to_bytes`]. What is shorter than an entry is left out.
+fn from_bytes(bytes: &[u8]) -> impl DoubleEndedIterator<Item = (u64, WaitingId)> {
+    bytes.as_chunks::<ENTRY>().0.iter().map(|entry| {
+        let (mut at, mut id) = ([0; 8], WaitingId::default());
+        at.copy_from_slice(&entry[..8]);
+        id.copy_from_slice(&entry[8..]);
+        (u64::from_be_bytes(at), id)
+    })
+}
+
 impl Admitted {
     /// An identifier is used.
     pub fn add(&mut self, id: WaitingId, now_ms: u64) {
         self.add_within(id, now_ms, ADMITTED_REMEMBERED);
-        if self.untold.len() == MOST_TOLD {
+        if self.untold.len() == MOST_UNTOLD {
             self.untold.pop_front();
         }
         self.untold.push_back((now_ms, id));
     }
 
-    /// Those that were added here since the last call, as bytes of [`Admitted::since`].
+    /// The first of those that were added here and not taken yet, as bytes of [`Admitted::since`].
     pub fn take_untold(&mut self) -> Vec<u8> {
-        to_bytes(std::mem::take(&mut self.untold).into_iter())
+        to_bytes(self.untold.drain(..self.untold.len().min(MOST_TOLD)))
+    }
+
+    /// What was taken could not be told, and is to be taken again.
+    pub fn put_back_untold(&mut self, bytes: &[u8]) {
+        let room = MOST_UNTOLD - self.untold.len();
+        from_bytes(bytes).rev().take(room).for_each(|entry| self.untold.push_front(entry));
     }
 
     fn add_within(&mut self, id: WaitingId, now_ms: u64, most: usize) {
@@ -67,11 +85,7 @@ impl Admitted {
 
     /// Adds what another has of [`Admitted::since`]. What is shorter than an entry is left out.
     pub fn add_all(&mut self, bytes: &[u8]) {
-        for entry in bytes.as_chunks::<ENTRY>().0 {
-            let (mut at, mut id) = ([0; 8], WaitingId::default());
-            at.copy_from_slice(&entry[..8]);
-            id.copy_from_slice(&entry[8..]);
-            let at = u64::from_be_bytes(at);
+        for (at, id) in from_bytes(bytes) {
             if id == WaitingId::default() {
                 self.forgotten_ms = self.forgotten_ms.max(Some(at));
             } else {
@@ -116,9 +130,20 @@ mod tests {
         there.add_all(&here.take_untold());
         assert!(there.has(&[1; 16]) && there.has(&[2; 16]));
         assert!(here.take_untold().is_empty() && there.take_untold().is_empty());
+    }
+
+    #[test]
+    fn those_that_could_not_be_told_are_told_in_later_messages_as_many_as_each_holds() {
+        let mut here = Admitted::default();
         (0..=MOST_TOLD as u64).for_each(|at| here.add((u128::from(at) + 9).to_be_bytes(), at));
         let told = here.take_untold();
-        assert_eq!((told.len(), &told[..8]), (MOST_TOLD_BYTES, &1_u64.to_be_bytes()[..]));
+        assert_eq!((told.len(), &told[..8]), (MOST_TOLD_BYTES, &0_u64.to_be_bytes()[..]));
+        here.put_back_untold(&told);
+        assert_eq!(here.take_untold(), told);
+        assert_eq!(here.take_untold().len(), ENTRY);
+        (0..=MOST_UNTOLD as u64).for_each(|at| here.add((u128::from(at) + 9).to_be_bytes(), at));
+        here.put_back_untold(&told);
+        assert_eq!(here.take_untold()[..8], 1_u64.to_be_bytes(), "the newest are kept");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! How fast the threshold moves: as many are called as the controller admits, and those who will not
 //! come in addition.
 
-use super::{State, Waiting};
+use super::{Rank, State, Waiting};
 use crate::average::Average;
 use std::ops::Bound::{Excluded, Unbounded};
 use std::time::Duration;
@@ -115,8 +115,10 @@ impl State {
     /// How many of those who were called should ask soon.
     fn coming(&self, now_ms: u64) -> usize {
         let soon = now_ms.saturating_sub(PUNCTUAL_MS)..=now_ms + SOON_MS;
-        let comes = |waiting: &Waiting| !waiting.asks && soon.contains(&waiting.next_ms);
-        self.line.range(..=self.called).filter(|(_, waiting)| comes(waiting)).count()
+        let comes = |rank: &Rank, waiting: &Waiting| {
+            soon.contains(&waiting.next_ms) && !self.asking.contains(&rank.1)
+        };
+        self.line.range(..=self.called).filter(|(rank, waiting)| comes(rank, waiting)).count()
     }
 
     /// Moves the threshold by the calls that are due. Whose request is overdue has probably gone, and

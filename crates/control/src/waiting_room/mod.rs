@@ -24,8 +24,8 @@ pub use self::admitted::MOST_TOLD_BYTES;
 use self::calls::{PUNCTUAL_MS, Pace, Punctual};
 use self::closing::LastWord;
 use self::estimate::LastMinute;
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -42,6 +42,8 @@ const LATE: Duration = Duration::from_secs(15);
 pub struct WaitingRoom {
     state: Mutex<State>,
     waiting: AtomicU64,
+    /// Somebody waits who was not called.
+    is_first: AtomicBool,
     lapsed: AtomicU64,
     /// What the service said last of the line.
     word: Mutex<LastWord>,
@@ -88,6 +90,9 @@ struct State {
     due: BTreeSet<(u64, Rank)>,
     /// Those up to this rank may ask for admission.
     called: Rank,
+    /// Places of which a request waits for the controller. A place whose token is of a clock ahead
+    /// of this one has another rank with each visit, and asks once at a time nevertheless.
+    asking: HashSet<WaitingId>,
     /// Calls that are due, as a fraction.
     calls_due: f64,
     pace: Pace,
@@ -116,8 +121,6 @@ struct Waiting {
     next_ms: u64,
     /// When they count as gone without one.
     due_ms: u64,
-    /// A request of theirs waits for the controller.
-    asks: bool,
     /// They were called while their next request was still to come.
     expected: bool,
 }
@@ -146,6 +149,13 @@ impl WaitingRoom {
     /// Customers who wait.
     pub fn waiting(&self) -> u64 {
         self.waiting.load(Relaxed)
+    }
+
+    /// Whether somebody waits who was not called, so that whoever comes newly is behind them. Where
+    /// all were called, the controller admits whoever asks: a line does not last for as long as
+    /// newcomers keep it up.
+    pub fn someone_is_first(&self) -> bool {
+        self.is_first.load(Relaxed)
     }
 
     /// Customers who left the room without having been admitted.
@@ -227,27 +237,26 @@ impl WaitingRoom {
             Doors::Before => state.refresh_before(rank, order.opens_ms.unwrap_or(now_ms), now_ms),
             Doors::Closed | Doors::Maintenance => state.refresh_seldom(rank, now_ms),
         };
-        let asks = before.is_some_and(|before| before.asks);
         let open = doors == Doors::Open;
-        let may_ask = open && !is_new && !asks && rank <= state.called;
+        let may_ask = open && !is_new && rank <= state.called && !state.asking.contains(&token.id);
         let next_ms = now_ms + refresh.as_millis() as u64;
         let due_ms = next_ms + (refresh / 4 + LATE).as_millis() as u64;
         let expected = rank <= state.called;
         if let Some(before) = before {
             state.due.remove(&(before.due_ms, rank));
-            state.notes_request(before, now_ms);
+            state.notes_request(&token.id, before, now_ms);
         } else {
             if !is_new {
                 state.back.note(now_ms);
             }
             *state.by_second.entry(second_of(rank)).or_default() += 1;
         }
+        if may_ask {
+            state.asking.insert(token.id);
+        }
         state.due.insert((due_ms, rank));
-        state.line.insert(
-            rank,
-            Waiting { seen_ms: now_ms, next_ms, due_ms, asks: asks || may_ask, expected },
-        );
-        self.waiting.store(state.line.len() as u64, Relaxed);
+        state.line.insert(rank, Waiting { seen_ms: now_ms, next_ms, due_ms, expected });
+        self.tell(&state);
         // Before the line began, more were admitted: the service had not been full.
         let since_ms = state.stands_since_ms;
         let moved = state.admissions.since(since_ms, now_ms);
@@ -258,20 +267,21 @@ impl WaitingRoom {
     /// A customer who asked is admitted, with the session of this identifier. Their place is used.
     pub fn admits(&self, token: &WaitingToken, order: Order, session: WaitingId, now_ms: u64) {
         let mut state = self.state();
+        state.asking.remove(&token.id);
         state.leaves(order.rank(token));
         state.admitted.add(token.id, now_ms);
         if session != token.id {
             state.admitted.add(session, now_ms);
         }
-        self.waiting.store(state.line.len() as u64, Relaxed);
+        self.tell(&state);
     }
 
     /// A customer who asked is not admitted, or left before the answer. Their place stays.
     pub fn asks_no_more(&self, token: &WaitingToken, order: Order, now_ms: u64) {
         let mut state = self.state();
         state.pace.somebody_asked_in_vain();
+        state.asking.remove(&token.id);
         if let Some(waiting) = state.line.get_mut(&order.rank(token)) {
-            waiting.asks = false;
             // Their page came only now.
             waiting.next_ms += now_ms.saturating_sub(token.seen_ms);
         }
@@ -283,10 +293,15 @@ impl WaitingRoom {
         self.state().admitted.since(now_ms.saturating_sub(KEPT.as_millis() as u64))
     }
 
-    /// The places that were used since the last call, for the other gates of a fleet: at most
-    /// [`MOST_TOLD_BYTES`], the newest.
+    /// Places that were used, for the other gates of a fleet, the oldest of which they were not
+    /// told: at most [`MOST_TOLD_BYTES`].
     pub fn take_used(&self) -> Vec<u8> {
         self.state().admitted.take_untold()
+    }
+
+    /// What [`WaitingRoom::take_used`] returned could not be told.
+    pub fn put_back_used(&self, used: &[u8]) {
+        self.state().admitted.put_back_untold(used);
     }
 
     /// Counts places as used that another gate has admitted: [`WaitingRoom::used`] or
@@ -314,12 +329,18 @@ impl WaitingRoom {
         state.least_refresh = least_refresh;
         let lapsed = state.strike_off(now_ms);
         self.lapsed.fetch_add(lapsed, Relaxed);
-        self.waiting.store(state.line.len() as u64, Relaxed);
         let elapsed_ms = now_ms.saturating_sub(std::mem::replace(&mut state.ticked_ms, now_ms));
-        if self.doors(order, now_ms) != Doors::Open {
-            return;
+        if self.doors(order, now_ms) == Doors::Open {
+            state.call(asking as f64, elapsed_ms.min(1000) as f64 / 1e3, now_ms);
         }
-        state.call(asking as f64, elapsed_ms.min(1000) as f64 / 1e3, now_ms);
+        self.tell(&state);
+    }
+
+    /// Tells of the line what is asked for without its lock.
+    fn tell(&self, state: &State) {
+        self.waiting.store(state.line.len() as u64, Relaxed);
+        let last = state.line.last_key_value();
+        self.is_first.store(last.is_some_and(|(rank, _)| *rank > state.called), Relaxed);
     }
 
     fn word(&self) -> MutexGuard<'_, LastWord> {
@@ -390,7 +411,8 @@ impl State {
         while let Some((due_ms, rank)) = self.due.first().copied()
             && due_ms < now_ms
         {
-            if let Some(waiting) = self.line.get(&rank).copied().filter(|waiting| waiting.asks) {
+            let asks = self.asking.contains(&rank.1);
+            if let Some(waiting) = self.line.get(&rank).copied().filter(|_| asks) {
                 // Their request is here.
                 self.due.remove(&(due_ms, rank));
                 let due_ms = now_ms + LATE.as_millis() as u64;
@@ -412,11 +434,11 @@ impl State {
     }
 
     /// Notes that somebody is still here and, of a customer who was called, whether in time.
-    fn notes_request(&mut self, waiting: Waiting, now_ms: u64) {
+    fn notes_request(&mut self, id: &WaitingId, waiting: Waiting, now_ms: u64) {
         self.watched_ms.add(now_ms.saturating_sub(waiting.seen_ms), now_ms);
         // A request too many, as of a second window, says nothing.
         let is_due = now_ms + PUNCTUAL_MS >= waiting.next_ms;
-        if waiting.expected && is_due && !waiting.asks {
+        if waiting.expected && is_due && !self.asking.contains(id) {
             self.punctual.note(now_ms <= waiting.next_ms + PUNCTUAL_MS);
         }
     }

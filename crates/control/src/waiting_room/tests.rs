@@ -101,6 +101,46 @@ fn a_token_asks_once_at_a_time_and_admits_once_however_many_share_it() {
 }
 
 #[test]
+fn a_place_of_a_clock_ahead_asks_once_at_a_time_however_often_it_is_shown() {
+    let room = WaitingRoom::default();
+    let ahead = WaitingToken { id: [1; 16], arrived_ms: START + 60_000, seen_ms: START };
+    let places = [0, 1, 2, 3, 4].map(|n| refreshes(&room, ahead, START + n).token);
+    calls(&room, START + 1_000, 12);
+    assert!(!room.someone_is_first(), "all were called");
+    let asking = |at| places.iter().filter(|it| refreshes(&room, **it, at).may_ask).count();
+    assert_eq!(asking(START + 14_000), 1);
+    room.admits(&places[0], FIRST_COME, [1; 16], START + 14_000);
+    assert_eq!(asking(START + 15_000), 0, "it was used");
+}
+
+#[test]
+fn a_request_under_way_when_the_line_is_ordered_anew_is_the_only_one_of_its_place() {
+    let room = WaitingRoom::default();
+    let token = arrives(&room, START).token;
+    calls(&room, START + 1_000, 3);
+    assert!(refreshes(&room, token, START + 5_000).may_ask);
+    let opened = Order { opens_ms: Some(START + 1), shut: false };
+    let again = |at| room.visit(Some(token), opened, at, new_id).unwrap();
+    assert!(!again(START + 6_000).may_ask, "nobody is called yet");
+    (0..30).for_each(|tick| room.tick(opened, 1, Duration::ZERO, START + 6_000 + tick * 100));
+    assert!(!again(START + 9_000).may_ask, "it asks");
+    room.asks_no_more(&token, FIRST_COME, START + 9_000);
+    assert!(again(START + 10_000).may_ask);
+}
+
+#[test]
+fn whoever_comes_newly_need_not_wait_for_those_who_were_called() {
+    let room = WaitingRoom::default();
+    assert!(!room.someone_is_first());
+    for n in 0..2 {
+        arrives(&room, START + n);
+    }
+    assert!(room.someone_is_first());
+    calls(&room, START + 1_000, 3);
+    assert_eq!((room.waiting(), room.someone_is_first()), (2, false));
+}
+
+#[test]
 fn a_shared_token_is_one_place_in_the_line() {
     let room = WaitingRoom::default();
     let token = arrives(&room, START).token;

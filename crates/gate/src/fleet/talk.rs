@@ -156,8 +156,11 @@ impl Talk {
         let places = room.take_used();
         // Together they could be more than a message holds.
         if !places.is_empty() {
-            let places = BASE64_STANDARD.encode(places);
-            self.say(&self.subjects.uses, &Uses { places, ..Uses::default() });
+            let text = BASE64_STANDARD.encode(&places);
+            let uses = Uses { places: text, ..Uses::default() };
+            if !self.say(&self.subjects.uses, &uses) {
+                room.put_back_used(&places);
+            }
         }
     }
 
@@ -210,11 +213,12 @@ impl Talk {
         }
     }
 
-    fn say(&self, subject: &str, content: &impl Serialize) {
-        match self.state.sealer.seal(subject, content, unix_now()) {
-            Ok(message) => drop(self.connection.publish(subject, message)),
-            Err(error) => tracing::error!("fleet: a message for {subject} is {error}"),
-        }
+    /// Whether it is on its way.
+    fn say(&self, subject: &str, content: &impl Serialize) -> bool {
+        let message = self.state.sealer.seal(subject, content, unix_now());
+        let message = message
+            .inspect_err(|error| tracing::error!("fleet: a message for {subject} is {error}"));
+        message.is_ok_and(|message| self.connection.publish(subject, message))
     }
 
     fn open<T: DeserializeOwned>(&mut self, subject: &str, message: &Message) -> Option<Opened<T>> {

@@ -147,6 +147,8 @@ impl Service {
         wire::send(stream, part::SESSIONS, self.sessions.known().as_flattened())?;
         wire::send(stream, part::USED_PLACES, &self.used_places())?;
         wire::send(stream, part::CLOSING, &serde_json::to_vec(&self.shared.room.closing())?)?;
+        let ahead_ms = self.shared.room_clock_ahead_ms();
+        wire::send(stream, part::ROOM_CLOCK, &serde_json::to_vec(&ahead_ms)?)?;
         if let Some(fleet) = &self.shared.fleet {
             let share = fleet.member().standing().share;
             wire::send(stream, part::SHARE, &serde_json::to_vec(&share)?)?;

@@ -28,6 +28,8 @@ pub struct Inherited {
     pub(crate) used_places: Vec<u8>,
     /// What the service said last of the waiting room's line.
     pub(crate) closing: Option<Closing>,
+    /// By how many milliseconds its clock of the waiting room was ahead of the system's.
+    pub(crate) room_clock_ahead_ms: Option<i64>,
     /// Share of the service that the gate had in its fleet.
     pub(crate) share: Option<f64>,
     predecessor: Option<Predecessor>,
@@ -118,6 +120,9 @@ impl Inherited {
                 part::SESSIONS => inherited.sessions = bytes.as_chunks().0.to_vec(),
                 part::USED_PLACES => inherited.used_places = bytes.to_vec(),
                 part::CLOSING => inherited.closing = serde_json::from_slice(&bytes).ok(),
+                part::ROOM_CLOCK => {
+                    inherited.room_clock_ahead_ms = serde_json::from_slice(&bytes).ok();
+                }
                 part::SHARE => inherited.share = serde_json::from_slice(&bytes).ok(),
                 part::END => break,
                 _ => {}

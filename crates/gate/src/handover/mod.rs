@@ -49,6 +49,8 @@ mod part {
     /// Whether the service has closed the line of the waiting room, as JSON; see
     /// [`Closing`](tidegate_control::waiting_room::Closing).
     pub const CLOSING: u8 = 10;
+    /// By how many milliseconds the waiting room's clock is ahead of the system's, as JSON.
+    pub const ROOM_CLOCK: u8 = 11;
 }
 
 /// What a listening socket is for.

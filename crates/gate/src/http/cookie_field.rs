@@ -87,12 +87,17 @@ pub fn set(name: &str, value: &str, lifetime_s: u64, secure: bool) -> Option<Hea
     HeaderValue::from_str(&text).ok()
 }
 
-/// Sets a cookie, unless shared caches may store the response: it would make everybody one
-/// session.
-pub fn set_unless_for_everybody(headers: &mut HeaderMap, cookie: HeaderValue) {
-    if !is_for_everybody(headers) {
-        headers.append(SET_COOKIE, cookie);
+/// Sets the cookies of a session and of a place in the waiting room, unless shared caches may store
+/// the response: these would make everybody one session. Whose place was used now needs them:
+/// shared caches may not store that response.
+pub fn set_for_one(headers: &mut HeaderMap, [session, place]: [Option<HeaderValue>; 2]) {
+    if is_for_everybody(headers) {
+        if place.is_none() {
+            return;
+        }
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("private"));
     }
+    headers.extend([session, place].into_iter().flatten().map(|cookie| (SET_COOKIE, cookie)));
 }
 
 /// Whether the origin allows shared caches to store a response.
@@ -171,5 +176,24 @@ mod tests {
         assert!(of("public") && of("max-age=60, Public") && of("s-maxage=5"));
         assert!(!of("private, max-age=60") && !of("no-cache") && !of("x=public"));
         assert!(!is_for_everybody(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn whose_place_was_used_gets_the_cookies_and_the_response_is_theirs_alone() {
+        let cookie = |value| Some(HeaderValue::from_static(value));
+        let of = |control, cookies| {
+            let mut headers = HeaderMap::new();
+            headers.insert(CACHE_CONTROL, HeaderValue::from_static(control));
+            set_for_one(&mut headers, cookies);
+            (
+                headers[CACHE_CONTROL].to_str().unwrap().to_owned(),
+                headers.get_all(SET_COOKIE).iter().count(),
+            )
+        };
+        let (session, both) = ([cookie("a=1"), None], [cookie("a=1"), cookie("b=")]);
+        assert_eq!(of("public, max-age=60", session.clone()), ("public, max-age=60".into(), 0));
+        assert_eq!(of("public, max-age=60", both.clone()), ("private".into(), 2));
+        assert_eq!(of("no-cache", session), ("no-cache".into(), 1));
+        assert_eq!(of("max-age=60", both), ("max-age=60".into(), 2));
     }
 }

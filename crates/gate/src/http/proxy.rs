@@ -166,9 +166,7 @@ async fn answer_with(
             page.response().map(|body| ResponseBody::page(body, guard))
         }
     };
-    for cookie in set_cookies.into_iter().flatten().flatten() {
-        cookie_field::set_unless_for_everybody(response.headers_mut(), cookie);
-    }
+    cookie_field::set_for_one(response.headers_mut(), set_cookies.unwrap_or_default());
     let status = response.status().as_u16();
     exchange.counters.code(status);
     exchange.log().inspect(|log| log.answered(status, by_gate));

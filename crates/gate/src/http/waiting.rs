@@ -6,18 +6,19 @@ use crate::admission::tickets::{SessionId, new_session_id};
 use crate::admission::waiting_token::TOKEN_LEN;
 use crate::connection::exchange::Exchange;
 use crate::context::CoreContext;
+use crate::http::accept::Form;
 use crate::http::cookie_field::{self, Values};
 use crate::http::pages::ErrorPage;
 use crate::http::sessions::{Cookies, Visit};
-use crate::http::waiting_page::{Answer, WAITING_ROOM};
+use crate::http::waiting_page::{Answer, WAITING_ROOM, full_as_json};
 use crate::path::for_routes;
 use crate::places::PlaceKind;
 use crate::telemetry::clock::unix_now;
 use crate::telemetry::labels::{Bucket, Class, CookieResult, End, RoomVisit};
 use bytes::Bytes;
-use http::header::{CONNECTION, HeaderValue, REFRESH, RETRY_AFTER, SET_COOKIE};
+use http::header::{CONNECTION, CONTENT_TYPE, HeaderValue, REFRESH, RETRY_AFTER, SET_COOKIE};
 use http::request::Parts;
-use http::{Response, Version};
+use http::{HeaderMap, Response, Version};
 use std::rc::Rc;
 use std::time::Duration;
 use tidegate_control::waiting_room::{Asks, Order, Standing, WaitingRoom, WaitingToken};
@@ -157,7 +158,7 @@ impl Cookies {
         };
         let Some(standing) = standing else {
             refuses();
-            return Err(self.no_page());
+            return Err(self.no_page(&parts.headers));
         };
         if !standing.may_ask {
             refuses();
@@ -191,7 +192,7 @@ impl Cookies {
     ) -> Response<Bytes> {
         match self.stand(exchange, shown) {
             Some(standing) => self.page(Standing { may_ask: false, ..standing }, parts, shown),
-            None => self.no_page(),
+            None => self.no_page(&parts.headers),
         }
     }
 
@@ -222,12 +223,17 @@ impl Cookies {
 
     /// Beyond the share of the processors, or where the line is full: a short page without a place.
     /// It asks again, or a customer who has a place would lose it.
-    fn no_page(&self) -> Response<Bytes> {
+    fn no_page(&self, asked: &HeaderMap) -> Response<Bytes> {
         let CoreContext { shared, counters, .. } = &*self.sessions.context;
         counters.room_visits[RoomVisit::Beyond].add(1);
         // Those who are answered together ask again at several times.
         let again_s = AGAIN_S + shared.unix_ms() % AGAIN_S;
         let mut page = ErrorPage::Full.response();
+        if matches!(Form::of(asked), Form::Json) {
+            *page.body_mut() = full_as_json(again_s);
+            let json = HeaderValue::from_static("application/json");
+            page.headers_mut().insert(CONTENT_TYPE, json);
+        }
         let headers = page.headers_mut();
         headers.insert(RETRY_AFTER, again_s.into());
         headers.insert(REFRESH, again_s.into());

@@ -96,7 +96,7 @@ impl World<'_> {
         let has_place = s.place.is_some();
         let is_customer = s.customer.attacker.is_none();
         match &self.room {
-            Some(room) if is_customer && (has_place || room.line.waiting() > 0) => {
+            Some(room) if is_customer && (has_place || room.line.someone_is_first()) => {
                 if !has_place && !s.was_let_in() {
                     self.policy.offered();
                     self.counts_refusal();

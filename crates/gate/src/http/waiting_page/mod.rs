@@ -26,6 +26,14 @@ pub fn own() -> Template {
     Template::read(include_str!("page.html")).expect("a test reads it")
 }
 
+/// What a program gets as JSON where the room itself can take nobody: to ask again after so many
+/// seconds.
+pub fn full_as_json(again_s: u64) -> Bytes {
+    let object =
+        serde_json::json!({ "status": "waiting", "reason": "full", "retry_after_s": again_s });
+    format!("{object}\n").into()
+}
+
 /// What somebody gets who is not let in.
 pub struct Answer<'s>(pub &'s Standing);
 
