@@ -1,6 +1,7 @@
 //! A gate that starts again, or is replaced by another version, while customers come.
 
 use crate::common::{PATIENCE, Text, curl, wait_until};
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -53,7 +54,10 @@ impl Service {
         address_of("ready");
         // Those that take its place write there too.
         std::thread::spawn(move || lines.for_each(drop));
-        Self { first, clear, tls, admin, folder }
+        let service = Self { first, clear, tls, admin, folder };
+        // It is written once the gate is ready, and may name one before.
+        wait_until("the file names the process", || service.pid() == service.first.id());
+        service
     }
 
     /// The process in service, by the file that it writes.
@@ -64,10 +68,13 @@ impl Service {
 
     /// Signals the process in service, once its file names it.
     fn signal(&self, signal: i32) {
-        wait_until("the file names the process in service", || self.pid() != 0);
-        let pid = self.pid();
         // To process 0 it would go to all processes of the test's group, and those above it.
-        assert_ne!(pid, 0, "the file was being written");
+        let named = Cell::new(0);
+        wait_until("the file names the process in service", || {
+            named.set(self.pid());
+            named.get() != 0
+        });
+        let pid = named.get();
         // SAFETY: the process in service is a child, or the child of one that handed over.
         unsafe { libc::kill(pid as libc::pid_t, signal) };
     }
@@ -99,7 +106,9 @@ impl Drop for Service {
         let _ = self.first.kill();
         let _ = self.first.wait();
         if std::thread::panicking() {
-            eprintln!("{}", self.log());
+            // A panic here would end all tests without a word.
+            let log = std::fs::read_to_string(self.folder.path().join("log"));
+            eprintln!("{}", log.unwrap_or_default());
         }
     }
 }
