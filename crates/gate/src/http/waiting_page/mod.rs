@@ -26,8 +26,8 @@ pub fn own() -> Template {
     Template::read(include_str!("page.html")).expect("a test reads it")
 }
 
-/// What a program gets as JSON where the room itself can take nobody: to ask again after so many
-/// seconds.
+/// The answer, as JSON, to a program while the room itself can take nobody. It is to ask again after so
+/// many seconds.
 pub fn full_as_json(again_s: u64) -> Bytes {
     let object =
         serde_json::json!({ "status": "waiting", "reason": "full", "retry_after_s": again_s });

@@ -120,7 +120,7 @@ fn beyond_the_share_a_page_without_a_place_asks_again_and_the_place_is_kept() {
     // Their own pages use it up.
     until("the share is used up", || refresh().starts_with("full, refresh=1"));
     until("there is some share again", || refresh().starts_with("line, place=1,"));
-    until("a program is told so as JSON", || {
+    until("a program gets the same answer as JSON", || {
         let answer = customer.ask(&mut proxy, "/", "application/json").unwrap();
         answer.text().contains(r#""reason":"full""#)
     });
