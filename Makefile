@@ -7,6 +7,8 @@ SHELL := /bin/bash
 .PHONY: help build dist install demo study test check bench fuzz clean
 
 ARGS ?=
+# Policies that exist to compare with are in no other build.
+FEATURES = $(if $(filter rivals,$(ARGS)),--features rivals)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -22,7 +24,7 @@ help: ## Show this list.
 
 build: ## Build the one binary, target/release/tidegate.
 	@scripts/bootstrap build
-	cargo build --release --package tidegate
+	cargo build --release --package tidegate $(FEATURES)
 
 dist: ## Build the binary for packages, target/dist/tidegate: 3 % faster connections, twice the build time.
 	@scripts/bootstrap build
@@ -36,6 +38,7 @@ demo: build ## Live: a site beyond its capacity without and with the gate; resul
 
 study: build ## A study end to end: make study ARGS="overload --quick"; results in out/study.
 	@scripts/bootstrap study
+	@$(if $(filter peers,$(ARGS)),scripts/bootstrap bench)
 	@scripts/services
 	$(TARGET)/release/tidegate study $(ARGS)
 

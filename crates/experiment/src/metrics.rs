@@ -69,6 +69,11 @@ pub const METRICS: &[Metric] = &[
     ),
     metric("completed_per_offered", "share", "sessions completed as a share of those that arrived"),
     metric("response_mean_ms", "ms", "mean response time from the intended start"),
+    metric(
+        "response_mean_ms_at_speed",
+        "ms",
+        "the same times the machine's speed, for runs that are far apart in time",
+    ),
     metric("response_p50_ms", "ms", "median of the response time"),
     metric("response_p95_ms", "ms", "95th percentile of the response time"),
     metric("response_p99_ms", "ms", "99th percentile of the response time"),
@@ -106,6 +111,11 @@ pub const METRICS: &[Metric] = &[
         "cpu_ms_per_request",
         "ms",
         "CPU time of service and gate for each request that was answered",
+    ),
+    metric(
+        "cpu_ms_per_request_at_speed",
+        "ms",
+        "the same times the machine's speed, for runs that are far apart in time",
     ),
     metric("web_cpu_ms_per_request", "ms", "of it, that of the brokerage's web tier"),
     metric("app_cpu_ms_per_request", "ms", "of it, that of the application tier"),

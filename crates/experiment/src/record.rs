@@ -110,6 +110,9 @@ pub struct Record {
     pub courses: BTreeMap<String, Vec<(f64, f64)>>,
     /// Why the figures are not those of the server; empty if they are.
     pub driver_saturated: Vec<String>,
+    /// Why the figures are not those of what was planned; empty if they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<String>,
     /// Every second, warm-up included.
     pub seconds: Vec<Second>,
 }
@@ -120,9 +123,9 @@ impl Record {
         self.figures.get(name).copied().filter(|value| value.is_finite())
     }
 
-    /// Whether its figures are those of the server.
+    /// Whether its figures are those of the server, under the load that was planned.
     pub fn is_sound(&self) -> bool {
-        self.driver_saturated.is_empty()
+        self.driver_saturated.is_empty() && self.doubts.is_empty()
     }
 }
 
@@ -264,6 +267,7 @@ pub(crate) mod tests {
             phases: BTreeMap::new(),
             courses: BTreeMap::new(),
             driver_saturated: Vec::new(),
+            doubts: Vec::new(),
             seconds: Vec::new(),
         }
     }

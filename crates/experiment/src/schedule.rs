@@ -23,12 +23,15 @@ pub struct Run<'a> {
     pub driver: Box<dyn Driver + 'a>,
     /// What no key of a file sets.
     pub overrides: Overrides,
+    /// Why its figures will not be those of what is planned; empty if they will.
+    pub doubts: Vec<String>,
 }
 
 impl<'a> Run<'a> {
     /// A run of what the settings of `planned` say.
     pub fn new(what: impl Into<String>, planned: Planned, driver: Box<dyn Driver + 'a>) -> Self {
-        Self { what: what.into(), planned, driver, overrides: Overrides::default() }
+        let (what, overrides, doubts) = (what.into(), Overrides::default(), Vec::new());
+        Self { what, planned, driver, overrides, doubts }
     }
 }
 

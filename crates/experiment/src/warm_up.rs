@@ -1,5 +1,6 @@
-//! When a service that compiles its code while it runs is warm: once its response times no longer
-//! fall. Pure: the seconds are arguments.
+//! When a service that compiles its code while it runs is warm: once what a response takes no
+//! longer falls. That is its time where one client waits for each, and CPU time near the capacity.
+//! Pure: the seconds are arguments.
 
 use serde::Serialize;
 
@@ -15,17 +16,17 @@ const MOST: f64 = 3.0;
 pub(crate) struct WarmUp {
     /// Length of a stretch, in seconds.
     stretch_s: usize,
-    /// Largest ratio of the mean response times of stretches that agree.
+    /// Largest ratio of the means of stretches that agree.
     within: f64,
     /// The longest that it takes, in seconds.
     most_s: usize,
-    /// For each second the responses, and the sum of their times in milliseconds.
+    /// For each second the responses, and the milliseconds that all of them took.
     seconds: Vec<(f64, f64)>,
 }
 
 impl WarmUp {
     /// Of a service whose warm-up is stated to take so long: as long as all stretches that agree.
-    /// Their mean response times differ by this ratio at most.
+    /// Their means differ by this ratio at most.
     pub(crate) fn new(stated_s: f64, within: f64) -> Self {
         let stretch_s = ((stated_s / AGREEING as f64).round() as usize).max(1);
         let most_s = ((MOST * stated_s).ceil() as usize).max(AGREEING * stretch_s);
@@ -48,7 +49,7 @@ impl WarmUp {
         [(WARM_UP_S.into(), self.elapsed_s() as f64), (WAS_WARM.into(), was_warm)].into()
     }
 
-    /// Adds a second: its number of responses and their mean time.
+    /// Adds a second: its number of responses, and what one took on average.
     pub(crate) fn push(&mut self, responses: u64, mean_ms: f64) {
         let responses = responses as f64;
         self.seconds.push((responses, responses * mean_ms));
@@ -60,7 +61,7 @@ impl WarmUp {
         last.map(|second| second.0).sum::<f64>() as u64
     }
 
-    /// Whether the mean response times of the last stretches agree.
+    /// Whether the means of the last stretches agree.
     pub(crate) fn is_warm(&self) -> bool {
         let Some(from) = self.seconds.len().checked_sub(AGREEING * self.stretch_s) else {
             return false;

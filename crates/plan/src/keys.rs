@@ -143,9 +143,11 @@ keys! {
         load: Number(1.0, 1e6) = Is("3");
         /// How long it lasts, in hours.
         hours: Number(0.01, 8766.0) = Is("4");
-        /// Without the gate.
-        without_gate: List<List<Number>>(List(Number(0.0, 1e6))) = Else("[[1, 1], [2, 0.1]]");
+        /// Without the gate. The default is a site with TLS 1.3 and ECDSA; with TLS 1.2 and RSA
+        /// it is about `[[1, 1], [2, 0.7], [4, 0.1]]`.
+        without_gate: List<List<Number>>(List(Number(0.0, 1e6))) =
+            Else("[[1, 1], [2, 1], [4, 0.77]]");
         /// With it.
-        with_gate: List<List<Number>>(List(Number(0.0, 1e6))) = Else("[[1, 1], [4, 0.94]]");
+        with_gate: List<List<Number>>(List(Number(0.0, 1e6))) = Else("[[1, 1]]");
     }
 }

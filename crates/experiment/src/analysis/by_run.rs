@@ -98,7 +98,8 @@ pub fn every_run(experiment: &Experiment, records: &[Record]) -> Vec<Row> {
         for metric in metrics::of_site(&experiment.base.site) {
             put(&mut row, &metric.name, run.figure(&metric.name));
         }
-        row.insert("driver_saturated".into(), json!(!record.is_sound()));
+        row.insert("driver_saturated".into(), json!(!record.driver_saturated.is_empty()));
+        row.insert("doubts".into(), json!(record.doubts.join("; ")));
         row.insert("commit".into(), json!(record.provenance.commit));
         row.insert("started_unix_s".into(), json!(record.provenance.started_unix_s));
         row

@@ -62,8 +62,8 @@ pub fn runs(records: &[Record]) -> Vec<Run> {
     sound.map(|record| run(record, usual)).collect()
 }
 
-/// All runs, without figures where the load generator was saturated: a condition of which nothing
-/// is known remains one.
+/// All runs, without figures where these are not those of what was planned: a condition of which
+/// nothing is known remains one.
 pub fn planned_runs(records: &[Record]) -> Vec<Run> {
     let usual = usual_cost(records);
     let of = |record: &Record| {
@@ -76,9 +76,17 @@ pub fn planned_runs(records: &[Record]) -> Vec<Run> {
     records.iter().filter(|it| it.planned.kind == Kind::Run).map(of).collect()
 }
 
-/// The runs whose load generator was saturated in every try.
-pub fn unsound(records: &[Record]) -> usize {
-    records.iter().filter(|it| it.planned.kind == Kind::Run && !it.is_sound()).count()
+/// The runs that are left out, by the reason.
+pub fn unsound(records: &[Record]) -> BTreeMap<&str, usize> {
+    let mut reasons = BTreeMap::new();
+    for record in records.iter().filter(|it| it.planned.kind == Kind::Run && !it.is_sound()) {
+        let reason = match record.doubts.first() {
+            Some(doubt) => doubt.as_str(),
+            None => "the load generator was saturated",
+        };
+        *reasons.entry(reason).or_default() += 1;
+    }
+    reasons
 }
 
 /// A record with the machine's speed: its median cost of the pulse's work over that of the run.
@@ -92,6 +100,11 @@ pub fn run(record: &Record, usual: Option<f64>) -> Run {
     for name in ["requests_per_s", "offered_per_s"] {
         if let Some(rate) = figures.get(name) {
             figures.insert(format!("{name}_at_speed"), rate / speed);
+        }
+    }
+    for name in ["response_mean_ms", "cpu_ms_per_request"] {
+        if let Some(time) = figures.get(name) {
+            figures.insert(format!("{name}_at_speed"), time * speed);
         }
     }
     Run {

@@ -26,7 +26,7 @@ use crate::system::{CpuSeconds, LOAD_TRACE, Started, TIERS};
 use crate::warm_up::WarmUp;
 use crate::{Error, Result};
 
-/// Largest ratio of the mean response times of a warm service, stretch by stretch.
+/// Largest ratio of the CPU times of a response of a warm service, stretch by stretch.
 const WITHIN: f64 = 1.1;
 
 /// How many customers come.
@@ -86,9 +86,15 @@ impl Driver for Customers {
         (plan.warm_up, plan.measure) = (Duration::ZERO, Duration::from_secs_f64(warm_up.most_s()));
         (plan.parquet, plan.csv, plan.trace) = (None, None, None);
         let stop = plan.stop.clone();
+        let mut before_ms = started.cpu().map_or(0.0, |cpu| 1e3 * (cpu.service + cpu.gate));
         let run = tidegate_load::run(plan, &mut |snapshot| {
-            if let Some(second) = &snapshot.second {
-                warm_up.push(second.response.count, second.response.mean_ms);
+            // Near the capacity response times are those of the queue.
+            if let (Some(second), Ok(cpu)) = (&snapshot.second, started.cpu()) {
+                let used_ms = 1e3 * (cpu.service + cpu.gate);
+                let responses = second.response.count;
+                let each_ms = (used_ms - before_ms).max(0.0) / responses.max(1) as f64;
+                before_ms = used_ms;
+                warm_up.push(responses, each_ms);
             }
             if show(snapshot).is_break() || warm_up.is_warm() || window.stop.is_stopped() {
                 stop.stop();

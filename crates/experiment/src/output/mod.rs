@@ -55,14 +55,9 @@ pub fn finish(experiment: &Experiment, options: &Options, measured: &Measured) -
             100.0 * others
         ));
     }
-    match analysis::unsound(&measured.records) {
-        0 => {}
-        1 => notes.push(
-            "One run is left out of claims and figures: the load generator was saturated.".into(),
-        ),
-        count => notes.push(format!(
-            "{count} runs are left out of claims and figures: the load generator was saturated."
-        )),
+    for (reason, count) in analysis::unsound(&measured.records) {
+        let runs = if count == 1 { "One run is".into() } else { format!("{count} runs are") };
+        notes.push(format!("{runs} left out of claims and figures: {reason}."));
     }
     summary.add_notes(&notes);
     let page = Report {

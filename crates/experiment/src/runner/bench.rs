@@ -168,7 +168,7 @@ impl<'a> Bench<'a> {
             Keeping::Nothing => drop(system),
             Keeping::All => self.kept.push(system),
             Keeping::Service => {
-                system.is_warm_for(settings);
+                system.is_warm_for(planned);
                 self.kept.push(system);
             }
         }
@@ -194,6 +194,7 @@ impl<'a> Bench<'a> {
             phases: readings.phases,
             courses: readings.courses,
             driver_saturated: readings.saturated,
+            doubts: run.doubts.clone(),
             seconds: readings.seconds,
         };
         open.complete(&record)?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::experiment::{Settings, Windows};
 use crate::folder::MAKE_ROOM;
-use crate::record::Planned;
+use crate::record::{Kind, Planned};
 use crate::system::Started;
 use crate::{Error, Result};
 
@@ -73,15 +73,44 @@ fn next_folder(services: &Path) -> Result<PathBuf> {
     Ok(next)
 }
 
+/// Part of the stated warm-up before probes: they only have to find the load of the other.
+const BEFORE_PROBES: f64 = 1.0 / 3.0;
+
+/// What a service is warm for. Connections that come through a gate take another way through it
+/// than those that do not, and a light load of probes leaves code uncompiled that the capacity
+/// needs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Warm {
+    /// By [`Settings::capacity_key`].
+    key: String,
+    /// Whether only for probes.
+    is_for_probes: bool,
+}
+
+impl Warm {
+    /// For what these settings measure.
+    pub(super) fn new(settings: &Settings, kind: Kind) -> Self {
+        Self { key: settings.capacity_key(), is_for_probes: kind == Kind::Capacity }
+    }
+
+    /// What a service is warm for after this.
+    pub(super) fn of(planned: &Planned) -> Self {
+        Self::new(&planned.settings, planned.kind)
+    }
+
+    /// Its warm-up, where one of so many seconds is stated once.
+    pub(super) fn takes_s(&self, once_s: f64) -> f64 {
+        if self.is_for_probes { BEFORE_PROBES * once_s } else { once_s }
+    }
+}
+
 /// A system with what it can serve.
 #[derive(Debug)]
 pub(super) struct Kept {
     /// By [`Keeping::key`].
     pub(super) key: String,
     pub(super) started: Started,
-    /// The runs for which it is warm, by [`Settings::capacity_key`]: connections that come through a
-    /// gate take another way through the service than those that do not.
-    warm: BTreeSet<String>,
+    warm: BTreeSet<Warm>,
 }
 
 impl Kept {
@@ -94,15 +123,17 @@ impl Kept {
     pub(super) fn warm_up_s(&self, planned: &Planned) -> Option<f64> {
         let (settings, windows) = (&planned.settings, &planned.windows);
         match windows.warm_up_once_s {
-            Some(_) if self.warm.contains(&settings.capacity_key()) => None,
-            Some(once_s) => Some(once_s),
+            Some(once_s) => {
+                let warm = Warm::of(planned);
+                (!self.warm.contains(&warm)).then(|| warm.takes_s(once_s))
+            }
             None => settings.warms_up().then_some(windows.warm_up_s),
         }
     }
 
-    /// Notes that it has served a run with these settings.
-    pub(super) fn is_warm_for(&mut self, settings: &Settings) {
-        self.warm.insert(settings.capacity_key());
+    /// Notes that it has served this run.
+    pub(super) fn is_warm_for(&mut self, planned: &Planned) {
+        self.warm.insert(Warm::of(planned));
     }
 }
 
@@ -116,6 +147,15 @@ mod tests {
         assert_eq!(Keeping::of(false, &Windows::default()), Keeping::Nothing);
         assert_eq!(Keeping::of(false, &once), Keeping::Service);
         assert_eq!(Keeping::of(true, &once), Keeping::All);
+    }
+
+    #[test]
+    fn a_service_that_is_warm_for_probes_is_warmed_again_at_the_capacity() {
+        let warm = |kind| Warm::new(&Settings::default(), kind);
+        let takes_s = |kind| warm(kind).takes_s(180.0);
+        assert_eq!((takes_s(Kind::Capacity), takes_s(Kind::Baseline)), (60.0, 180.0));
+        assert_ne!(warm(Kind::Capacity), warm(Kind::Baseline));
+        assert_eq!(warm(Kind::Baseline), warm(Kind::Run));
     }
 
     #[test]

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use tidegate_load::Scenario;
 
-use super::probes::{BACK_OFF, Probes, carried, is_carried};
+use super::kept::Warm;
+use super::probes::{Probes, Told, told};
 use crate::driver::{Offered, driver, requests_each};
 use crate::experiment::{Combination, Experiment, Settings, Windows};
 use crate::folder::RUNS;
@@ -36,8 +37,10 @@ const WARM_UP: (f64, f64, f64) = (1.2, 1.0, 60.0);
 /// Load of a baseline as a share of the capacity: one that a machine of changing speed still
 /// serves.
 const BASELINE: f64 = 0.9;
-/// Baselines in a row that may lose customers.
-const ATTEMPTS: usize = 4;
+/// Baselines in a row that may tell no capacity.
+const ATTEMPTS: usize = 6;
+/// What is wrong with runs after these.
+const UNCONFIRMED: &str = "no baseline confirmed the capacity";
 
 /// The state of a study.
 pub(super) struct Matrix<'a> {
@@ -56,13 +59,15 @@ pub(super) struct Matrix<'a> {
     /// The last known capacity, in sessions per second, by [`Settings::capacity_key`].
     capacities: BTreeMap<String, f64>,
     /// What services that are kept are warm for, by the same key.
-    pub(super) warm: BTreeSet<String>,
+    pub(super) warm: BTreeSet<Warm>,
     /// Runs that are missing, and all.
     left: usize,
     all: usize,
     /// Attempts at the current run, and further ones that are left.
     tries: usize,
     retries: usize,
+    /// Whether the runs that have no figures are measured again.
+    again: bool,
 }
 
 /// What is measured of a block.
@@ -74,7 +79,16 @@ pub(super) enum Stage {
     /// A baseline of such a system, with an assumed capacity and the number of baselines before it.
     Baseline(Settings, f64, usize),
     /// Its runs; loads are multiples of this capacity.
-    Runs(VecDeque<usize>, Option<f64>),
+    Runs(VecDeque<usize>, Option<Capacity>),
+}
+
+/// A capacity.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Capacity {
+    /// Sessions per second.
+    per_s: f64,
+    /// Whether a baseline told it.
+    is_confirmed: bool,
 }
 
 impl<'a> Matrix<'a> {
@@ -104,6 +118,7 @@ impl<'a> Matrix<'a> {
             all: blocks.iter().map(|block| block.runs.len()).sum(),
             tries: 0,
             retries: 0,
+            again: false,
             blocks,
         };
         matrix.drop_others();
@@ -189,17 +204,40 @@ impl<'a> Matrix<'a> {
     pub(super) fn known(&self, settings: &Settings) -> Option<f64> {
         let key = settings.capacity_key();
         let requests = requests_each(self.scenario(settings).ok()?);
-        let earlier = || carried(self.earlier(&key)?, requests);
-        self.capacities.get(&key).copied().or_else(earlier)
+        self.capacities.get(&key).copied().or_else(|| self.earlier(&key, requests))
     }
 
-    /// The last window of this or an earlier process that tells a capacity.
-    fn earlier(&self, key: &str) -> Option<&Record> {
+    /// What the last window of an earlier process told that told a capacity.
+    fn earlier(&self, key: &str, requests_each: f64) -> Option<f64> {
         let all = self.complete.values().filter(|record| {
             record.planned.kind != Kind::Run && record.planned.settings.capacity_key() == key
         });
-        all.filter(|record| is_carried(record))
-            .max_by_key(|record| record.provenance.started_unix_s)
+        let told = all.filter_map(|it| Some((it, told(it, requests_each)?)));
+        told.max_by_key(|(it, _)| it.provenance.started_unix_s).map(|(_, per_s)| per_s)
+    }
+
+    /// Plans the runs without figures once more, as many as there are attempts left: their load
+    /// generator was saturated or their capacity unconfirmed, which on a shared machine passes.
+    fn measure_again(&mut self) {
+        self.again = true;
+        let without = |block: &Block| {
+            let runs = block.runs.iter().copied().filter(|index| {
+                let id = id(block.round, *index, &self.combinations[*index]);
+                self.complete.get(&id).is_some_and(|record| !record.is_sound())
+            });
+            Block { round: block.round, runs: runs.collect() }
+        };
+        let blocks: Vec<Block> = self.blocks.iter().map(without).collect();
+        for mut block in blocks {
+            block.runs.truncate(self.retries);
+            self.retries -= block.runs.len();
+            self.left += block.runs.len();
+            for index in &block.runs {
+                let id = id(block.round, *index, &self.combinations[*index]);
+                self.complete.remove(&id);
+            }
+            self.blocks.extend((!block.runs.is_empty()).then_some(block));
+        }
     }
 
     /// The times of a probe.
@@ -251,6 +289,9 @@ impl<'a> Matrix<'a> {
 impl<'a> Schedule<'a> for Matrix<'a> {
     fn next(&mut self) -> Result<Option<Run<'a>>> {
         loop {
+            if self.at == self.blocks.len() && !self.again {
+                self.measure_again();
+            }
             let Some(block) = self.blocks.get(self.at) else { return Ok(None) };
             let round = block.round;
             let named = |name: &str, kind| (self.free_id(name), kind);
@@ -282,7 +323,9 @@ impl<'a> Schedule<'a> for Matrix<'a> {
                     };
                     let planned = self.planned(round, *index);
                     let offered = match (planned.settings.load, *capacity) {
-                        (Some(load), Some(per_s)) => Offered::at(load * per_s, Some(per_s)),
+                        (Some(load), Some(Capacity { per_s, .. })) => {
+                            Offered::at(load * per_s, Some(per_s))
+                        }
                         _ => Offered::by(&planned.settings),
                     };
                     (words(&planned), planned, offered)
@@ -291,6 +334,9 @@ impl<'a> Schedule<'a> for Matrix<'a> {
             let scenario = self.scenario(&planned.settings)?;
             let driver = driver(&planned.settings, scenario, offered, &self.resources.driver);
             let mut run = Run::new(what, planned, driver);
+            if let Stage::Runs(_, Some(Capacity { is_confirmed: false, .. })) = self.stage {
+                run.doubts.push(UNCONFIRMED.into());
+            }
             if run.planned.settings.policy == EAC_PROFILED {
                 run.overrides.profile = Some(self.profile(round)?);
             }
@@ -303,22 +349,23 @@ impl<'a> Schedule<'a> for Matrix<'a> {
     fn take(&mut self, record: &Record) -> Result<Taken> {
         let requests_each = requests_each(self.scenario(&record.planned.settings)?);
         let mut measured = None;
-        self.warm.insert(record.planned.settings.capacity_key());
+        self.warm.insert(Warm::of(&record.planned));
         match &mut self.stage {
             Stage::Begin => {}
             Stage::Probes(_, probes) => probes.take(record),
-            Stage::Baseline(_, capacity, attempts) => {
+            Stage::Baseline(_, assumed, attempts) => {
                 *attempts += 1;
-                let is_carried = is_carried(record);
-                *capacity = match is_carried {
-                    true => carried(record, requests_each).unwrap_or(*capacity),
-                    false => BACK_OFF * *capacity,
-                };
-                measured = (is_carried || *attempts == ATTEMPTS).then_some(*capacity);
+                let told = Told::by(record, *assumed, requests_each);
+                let (Told::Capacity(per_s) | Told::Next(per_s)) = told;
+                *assumed = per_s;
+                let is_confirmed = matches!(told, Told::Capacity(_));
+                let ends = is_confirmed || *attempts == ATTEMPTS;
+                measured = ends.then_some(Capacity { per_s, is_confirmed });
             }
             Stage::Runs(runs, _) => {
                 self.tries += 1;
-                if !record.is_sound() && self.tries < TRIES && self.retries > 0 {
+                let is_saturated = !record.driver_saturated.is_empty();
+                if is_saturated && self.tries < TRIES && self.retries > 0 {
                     self.retries -= 1;
                     return Ok(Taken::Again(record.driver_saturated.join("; ")));
                 }
@@ -328,7 +375,7 @@ impl<'a> Schedule<'a> for Matrix<'a> {
         }
         self.complete.insert(record.planned.id.clone(), record.clone());
         if let Some(capacity) = measured {
-            self.capacities.insert(record.planned.settings.capacity_key(), capacity);
+            self.capacities.insert(record.planned.settings.capacity_key(), capacity.per_s);
             self.stage = Stage::Runs(self.missing(&self.blocks[self.at]), Some(capacity));
         }
         Ok(Taken::Kept)
@@ -393,7 +440,8 @@ levels = [0.5, 2]
             assert!(matrix.left() > Some(Duration::ZERO));
             loop {
                 runs.push((run.planned.id.clone(), run.driver.rate_per_s()));
-                let record = Record { planned: run.planned.clone(), ..gives(runs.len()) };
+                let (planned, doubts) = (run.planned.clone(), run.doubts.clone());
+                let record = Record { planned, doubts, ..gives(runs.len()) };
                 if matrix.take(&record).unwrap() == Taken::Kept {
                     break;
                 }
@@ -440,6 +488,23 @@ levels = [0.5, 2]
             assert!(near(*rate, expected), "{rates:?}");
         }
         assert!(rates[4..].iter().all(|rate| near(*rate, 30.0) || near(*rate, 120.0)), "{rates:?}");
+    }
+
+    #[test]
+    fn runs_of_a_capacity_that_no_baseline_confirmed_do_not_count_and_are_measured_again() {
+        let gives = |number| match number {
+            1 => gave(60.0, 0.75, 1.0),
+            2..=7 => gave(60.0, 0.9, 0.5),
+            _ => gave(60.0, 0.8, 1.0),
+        };
+        let Some((runs, complete)) = course(BTreeMap::new(), gives) else { return };
+        let ids: Vec<&str> = runs.iter().map(|(id, _)| id.as_str()).collect();
+        assert_eq!((ids[6], ids[9]), ("baseline-r01-b000-06", "baseline-r01-b001-01"), "{ids:?}");
+        // Attempts are left for one of two runs.
+        assert_eq!((ids.len(), ids[10]), (11, ids[7]));
+        let doubts = |id: &str| complete[id].doubts.clone();
+        assert_eq!((doubts(ids[7]), doubts(ids[8])), (vec![], vec![UNCONFIRMED.to_owned()]));
+        assert_eq!((complete[ids[7]].is_sound(), complete[ids[8]].is_sound()), (true, false));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! A capacity by the CPU time of a session: probes at loads that approach it.
 
+use tidegate_host::CoreUse;
+
 use crate::record::Record;
 
 /// Use of the processors from which a probe tells their capacity.
@@ -7,7 +9,7 @@ const TELLING: f64 = 0.75;
 /// Share of the sessions that complete in a run that is carried.
 const CARRIED: f64 = 0.95;
 /// Factor of the assumed capacity after a run that lost customers.
-pub(super) const BACK_OFF: f64 = 0.85;
+const BACK_OFF: f64 = 0.85;
 
 /// The probes of a capacity.
 #[derive(Clone, Debug)]
@@ -61,7 +63,7 @@ impl Probes {
 /// Sessions per second that the processors can carry, by what a run that they carried used of
 /// those that were available to it: `requests per second / requests per session · available /
 /// used`. What others use is not available.
-pub(super) fn carried(record: &Record, requests_each: f64) -> Option<f64> {
+fn carried(record: &Record, requests_each: f64) -> Option<f64> {
     let (requests, share) = (record.figure("requests_per_s")?, record.figure("server_use")?);
     let cpus = record.planned.cpus;
     let available = record.figure("available_cpus").unwrap_or(cpus);
@@ -71,6 +73,32 @@ pub(super) fn carried(record: &Record, requests_each: f64) -> Option<f64> {
     (capacity.is_finite() && capacity > 0.0).then_some(capacity)
 }
 
+/// What a baseline tells of the capacity that it assumed, in sessions per second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Told {
+    /// This is the capacity.
+    Capacity(f64),
+    /// This is to be assumed next: customers were lost, or the processors were hardly used.
+    Next(f64),
+}
+
+impl Told {
+    /// By the same rules as probes. Where other programs used the processors, customers may have
+    /// been lost to these.
+    pub(super) fn by(baseline: &Record, assumed: f64, requests_each: f64) -> Self {
+        if !is_carried(baseline) {
+            let others = baseline.figure("others_use").unwrap_or_default();
+            let factor = if others > CoreUse::DISTURBING { 1.0 } else { BACK_OFF };
+            return Self::Next(factor * assumed);
+        }
+        let capacity = carried(baseline, requests_each).unwrap_or(assumed);
+        match use_of_available(baseline) >= TELLING {
+            true => Self::Capacity(capacity),
+            false => Self::Next(capacity),
+        }
+    }
+}
+
 /// The use of the processors that were available, 0 to 1.
 fn use_of_available(record: &Record) -> f64 {
     let used = record.figure("server_use").unwrap_or_default() * record.planned.cpus;
@@ -78,8 +106,16 @@ fn use_of_available(record: &Record) -> f64 {
 }
 
 /// Whether nearly all sessions of a run completed.
-pub(super) fn is_carried(record: &Record) -> bool {
+fn is_carried(record: &Record) -> bool {
     record.figure("completed_ratio").unwrap_or_default() >= CARRIED
+}
+
+/// The capacity that a probe or baseline told, if it did, in sessions per second.
+pub(super) fn told(record: &Record, requests_each: f64) -> Option<f64> {
+    match Told::by(record, f64::NAN, requests_each) {
+        Told::Capacity(capacity) => Some(capacity).filter(|it| it.is_finite()),
+        Told::Next(_) => None,
+    }
 }
 
 #[cfg(test)]
@@ -103,6 +139,24 @@ mod tests {
         assert_eq!((carried(&beside, 10.0), use_of_available(&beside)), (Some(50.0), 0.6));
         assert_eq!(of(0.0, 0.5), None);
         assert_eq!(of(300.0, 0.0), None);
+    }
+
+    #[test]
+    fn a_baseline_that_lost_customers_or_hardly_used_the_processors_tells_no_capacity() {
+        let told = |used, completed, others| {
+            let figures = [
+                ("requests_per_s", 300.0),
+                ("server_use", used),
+                ("completed_ratio", completed),
+                ("others_use", others),
+            ];
+            Told::by(&record("a", 0, &[], &figures), 100.0, 10.0)
+        };
+        assert_eq!(told(0.75, 0.95, 0.0), Told::Capacity(40.0));
+        assert_eq!(told(0.75, 0.95, 0.4), Told::Capacity(40.0), "others took nothing from it");
+        assert_eq!(told(0.5, 1.0, 0.0), Told::Next(60.0), "a processor that mostly sleeps");
+        assert_eq!(told(0.9, 0.94, 0.0), Told::Next(85.0));
+        assert_eq!(told(0.9, 0.94, 0.2), Told::Next(100.0), "they may be lost to others");
     }
 
     #[test]

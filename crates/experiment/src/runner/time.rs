@@ -9,6 +9,7 @@ use tidegate_stats::mean;
 use crate::experiment::{Settings, Windows};
 use crate::record::{Kind, Record};
 
+use super::kept::Warm;
 use super::matrix::{Matrix, SHARES, Stage};
 
 /// Seconds that a run takes beside its load as long as none is complete: starting, and ending.
@@ -54,14 +55,15 @@ fn overhead_s(complete: &BTreeMap<String, Record>, settings: &Settings, windows:
     })
 }
 
-/// Seconds until a service that is kept is ready and warm for these settings: the mean over those
-/// that were, or else what is stated.
-fn once_s(complete: &BTreeMap<String, Record>, settings: &Settings, stated_s: f64) -> f64 {
-    let key = settings.capacity_key();
-    let is_same = |it: &&Record| it.planned.settings.capacity_key() == key;
-    let same = mean(complete.values().filter(is_same).filter_map(|it| it.once_s));
-    let all = || mean(complete.values().filter_map(|it| it.once_s));
-    same.or_else(all).unwrap_or(FIRST_START_S + stated_s)
+/// Seconds until a service that is kept is ready and warm for this: the mean over those that were,
+/// or else what is stated.
+fn once_s(complete: &BTreeMap<String, Record>, warm: &Warm, stated_s: f64) -> f64 {
+    let mean_of = |counts: &dyn Fn(&Warm) -> bool| {
+        let counted = complete.values().filter(|it| counts(&Warm::of(&it.planned)));
+        mean(counted.filter_map(|it| it.once_s))
+    };
+    let all = || mean_of(&|it| it.takes_s(stated_s) == warm.takes_s(stated_s));
+    mean_of(&|it| it == warm).or_else(all).unwrap_or(FIRST_START_S + warm.takes_s(stated_s))
 }
 
 /// Probes that a capacity takes: the mean over those that are known.
@@ -84,15 +86,19 @@ impl Matrix<'_> {
         let probes = probes_each(self.complete.values());
         let (mut rest, mut estimated) = (Rest::default(), BTreeSet::new());
         let mut warm = self.warm.clone();
+        let mut warms_s = |settings: &Settings, kind: Kind| match windows.warm_up_once_s {
+            Some(stated_s) => {
+                let now = Warm::new(settings, kind);
+                let once_s = once_s(&self.complete, &now, stated_s);
+                if warm.insert(now) { once_s } else { 0.0 }
+            }
+            None => 0.0,
+        };
         for (number, block) in self.blocks[self.at..].iter().enumerate() {
             for index in self.missing(block) {
                 let settings = &self.combinations[index].settings;
                 rest.add(1.0, &self.windows_of(index), overhead_s(settings));
-                if let Some(stated_s) = windows.warm_up_once_s
-                    && warm.insert(settings.capacity_key())
-                {
-                    rest.0 += once_s(&self.complete, settings, stated_s);
-                }
+                rest.0 += warms_s(settings, Kind::Run);
             }
             let Some(settings) = self.first_load(block) else { continue };
             let is_new = estimated.insert(settings.capacity_key());
@@ -104,9 +110,11 @@ impl Matrix<'_> {
                     let done = (SHARES.len() - now.left()) as f64;
                     let probes = (probes - done).max(1.0);
                     rest.add(probes, &self.probe_windows(settings), beside_s);
+                    rest.0 += warms_s(settings, Kind::Capacity);
                 }
                 Stage::Begin if is_new && self.known(settings).is_none() => {
                     rest.add(probes, &self.probe_windows(settings), beside_s);
+                    rest.0 += warms_s(settings, Kind::Capacity);
                 }
                 Stage::Begin | Stage::Baseline(..) => {}
             }
@@ -174,13 +182,16 @@ mod tests {
         let first = [("tomcat", anew), ("tomcat", kept), ("auction", anew)];
         let first = first.map(|(site, windows)| overhead_s(&none, &of(site), &windows));
         assert_eq!(first, [68.5, 0.5, 0.5]);
-        assert_eq!(once_s(&none, &of("tomcat"), 180.0), 188.0);
+        let warm = |site: &str, kind| Warm::new(&of(site), kind);
+        assert_eq!(once_s(&none, &warm("tomcat", Kind::Run), 180.0), 188.0);
+        assert_eq!(once_s(&none, &warm("tomcat", Kind::Capacity), 180.0), 68.0);
         // One of 200 s in all, of which 190 were for the start; 3 s of load.
-        let warmed = Record { once_s: Some(190.0), ..took(Some(200.0), Kind::Capacity, "tomcat") };
+        let warmed = Record { once_s: Some(190.0), ..took(Some(200.0), Kind::Baseline, "tomcat") };
         let all = by_id(vec![warmed, took(Some(5.0), Kind::Run, "tomcat")]);
         assert_eq!(overhead_s(&all, &of("tomcat"), &kept), 4.5);
-        assert_eq!(once_s(&all, &of("tomcat"), 180.0), 190.0);
-        assert_eq!(once_s(&all, &of("node"), 180.0), 190.0, "as long as another");
+        assert_eq!(once_s(&all, &warm("tomcat", Kind::Run), 180.0), 190.0);
+        assert_eq!(once_s(&all, &warm("node", Kind::Run), 180.0), 190.0, "as long as another");
+        assert_eq!(once_s(&all, &warm("node", Kind::Capacity), 180.0), 68.0, "for probes alone");
     }
 
     #[test]
@@ -196,9 +207,10 @@ mod tests {
         };
         let Some((kept, anew)) = of("warm_up_once = \"180s\"\n").zip(of("")) else { return };
         // 20 runs and 10 baselines of 24 s, 8 probes of 10.5 s, and half a second beside each; a
-        // warm-up before the first run of each kind, or one of 8 s and a start in each.
+        // warm-up before the first probe and baseline of each kind, or one of 8 s and a start in
+        // each.
         let each = 30.0 * 24.5 + 8.0 * 11.0;
-        assert!((kept - (each + 2.0 * 188.0)).abs() < 1e-6, "{kept}");
+        assert!((kept - (each + 2.0 * (68.0 + 188.0))).abs() < 1e-6, "{kept}");
         assert!((anew - (each + 38.0 * 16.0)).abs() < 1e-6, "{anew}");
     }
 
