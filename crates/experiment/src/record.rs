@@ -123,6 +123,12 @@ impl Record {
         self.figures.get(name).copied().filter(|value| value.is_finite())
     }
 
+    /// That the load generator was saturated, and why; none if it was not.
+    pub fn saturation(&self) -> Option<String> {
+        let why = self.driver_saturated.join("; ");
+        (!why.is_empty()).then(|| format!("the load generator was saturated: {why}"))
+    }
+
     /// Whether its figures are those of the server, under the load that was planned.
     pub fn is_sound(&self) -> bool {
         self.driver_saturated.is_empty() && self.doubts.is_empty()

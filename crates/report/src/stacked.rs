@@ -200,9 +200,10 @@ impl StackedBars<'_> {
             for bar in &group.bars {
                 let middle = at + frame.place / 2.0;
                 self.draw_bar(bar, (middle - wide / 2.0, wide), frame, svg);
-                let half = LETTER * bar.name.chars().count() as f64 / 2.0;
+                let letters: f64 = bar.name.chars().map(|c| if c == '.' { 0.5 } else { 1.0 }).sum();
+                let half = LETTER * letters / 2.0;
                 if middle - half >= free {
-                    free = middle + half + 3.0;
+                    free = middle + half + 1.5;
                     svg.text("tick", (middle, frame.lower + 18.0), At::Middle, &bar.name);
                 }
                 self.draw_reading(group, bar, (at, frame.place), frame, svg);

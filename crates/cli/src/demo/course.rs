@@ -319,7 +319,7 @@ impl<'a> Schedule<'a> for Course<'a> {
                 let window = self.window(record)?;
                 if window.driver_saturated && self.has_spare_window() {
                     self.phase(&format!("{what}, again: the driver was saturated"));
-                    return Ok(Taken::Again(record.driver_saturated.join("; ")));
+                    return Ok(Taken::Again(record.saturation().unwrap_or_default()));
                 }
                 self.note_peak(window.completed_per_s, window.admitted_completed_ratio);
                 self.windows.push(window);

@@ -48,9 +48,14 @@ fn claim(rule: &ClaimRule, of: Option<(&str, &str)>, runs: &[Run], load: Option<
         None => rule.runs.0.clone(),
     };
     let left = (left, rule.runs.1);
-    // Runs that the claim fixes, such as those of one processor, are the same for each level.
+    // Runs that the claim fixes, such as those of one processor, are the same for each level; what
+    // asks the same of the factor as the left side does is of the same level.
     let right = rule.compared_with.as_ref().map(|(selection, take)| match of {
-        Some((factor, level)) if !selection.names(factor) => (selection.and(factor, level), *take),
+        Some((factor, level))
+            if !selection.names(factor) || selection.asks_same(&rule.runs.0, factor) =>
+        {
+            (selection.and(factor, level), *take)
+        }
         _ => (selection.clone(), *take),
     });
     let conditions: Vec<Condition> = values(rule, &left, right.as_ref(), runs, load)

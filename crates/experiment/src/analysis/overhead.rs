@@ -147,8 +147,11 @@ mod tests {
         assert_eq!(cpus, [(0.1, 1.1), (10.0, 11.0)], "round 1 has none in the clear");
         // A millisecond is ten times the work of the small page, and a tenth of that of the large.
         let points = points(&pairs);
-        let near = |(a, b): (f64, f64), (c, d): (f64, f64)| (a - c).abs() + (b - d).abs() < 1e-9;
-        assert!(near(points[0], (0.1, 10.0)) && near(points[1], (10.0, 0.1)), "{points:?}");
+        let near = |at: usize, (work_ms, share): (f64, f64)| {
+            (points[at].work_ms - work_ms).abs() + (points[at].share - share).abs() < 1e-9
+        };
+        assert!(near(0, (0.1, 10.0)) && near(1, (10.0, 0.1)), "{points:?}");
+        assert!(points.iter().all(|point| point.ends.is_none()), "one round has no interval");
         assert!((added(&cpus).unwrap() - 1.0).abs() < 1e-9);
     }
 

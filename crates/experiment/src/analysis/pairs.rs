@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tidegate_stats::mean;
+use tidegate_stats::{Interval, mean};
 
 use super::Run;
 use crate::experiment::{Levels, OverheadRule};
@@ -46,19 +46,32 @@ pub(super) fn pairs<'r>(rule: &OverheadRule, runs: &'r [Run]) -> Vec<Pair<'r>> {
     selected.filter_map(pair).collect()
 }
 
-/// The points of one kind for the figure: the share that it adds, over the work in the clear. Means
-/// over the rounds; a share that is not above 0 has no place on a logarithmic axis.
-pub(super) fn points(pairs: &[Pair<'_>]) -> Vec<(f64, f64)> {
+/// A point of the figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Point {
+    /// CPU milliseconds of the transaction in the clear, the mean over the rounds.
+    pub(super) work_ms: f64,
+    /// The share that the kind of connection adds to it, the mean over the rounds.
+    pub(super) share: f64,
+    /// The 95 % interval of this share; none of one round.
+    pub(super) ends: Option<(f64, f64)>,
+}
+
+/// The points of one kind for the figure, by their work; a share that is not above 0 has no place on
+/// a logarithmic axis.
+pub(super) fn points(pairs: &[Pair<'_>]) -> Vec<Point> {
     let mut by_levels: BTreeMap<&Levels, Vec<(f64, f64)>> = BTreeMap::new();
     for pair in pairs {
         by_levels.entry(&pair.run.levels).or_default().extend(pair.cpu());
     }
     let point = |cpus: Vec<(f64, f64)>| {
-        let work = mean(cpus.iter().map(|(clear, _)| *clear))?;
-        let share = mean(cpus.iter().map(|(clear, all)| all / clear - 1.0))?;
-        (share > 0.0).then_some((work, share))
+        let work_ms = mean(cpus.iter().map(|(clear, _)| *clear))?;
+        let shares: Vec<f64> = cpus.iter().map(|(clear, all)| all / clear - 1.0).collect();
+        let share = mean(shares.iter().copied())?;
+        let ends = Interval::of_mean(&shares).map(Interval::ends);
+        (share > 0.0).then_some(Point { work_ms, share, ends })
     };
     let mut points: Vec<_> = by_levels.into_values().filter_map(point).collect();
-    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    points.sort_by(|a, b| a.work_ms.total_cmp(&b.work_ms));
     points
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tidegate_load::Scenario;
 
 use super::kept::Warm;
-use super::probes::{Probes, Told, told};
+use super::probes::{Probes, Told, disturbing_use, told};
 use crate::driver::{Offered, driver, requests_each};
 use crate::experiment::{Combination, Experiment, Settings, Windows};
 use crate::folder::RUNS;
@@ -20,7 +20,7 @@ use crate::schedule::{Run, Schedule, Taken, planned};
 use crate::system::{EAC_PROFILED, Profile};
 use crate::{Error, Result};
 
-/// Attempts at a run in which the load generator is saturated. On a shared machine that passes.
+/// Attempts at a run that is disturbed. On a shared machine that passes.
 const TRIES: usize = 3;
 /// Runs per further attempt: on a machine where it does not pass, a study must end, too.
 const RUNS_PER_RETRY: usize = 8;
@@ -344,8 +344,8 @@ impl<'a> Schedule<'a> for Matrix<'a> {
         }
     }
 
-    /// A run whose load generator was saturated is repeated as long as attempts are left. A probe
-    /// or baseline is not: its own rules correct it.
+    /// A run that was disturbed is repeated as long as attempts are left. A probe or baseline is
+    /// not: its own rules correct it.
     fn take(&mut self, record: &Record) -> Result<Taken> {
         let requests_each = requests_each(self.scenario(&record.planned.settings)?);
         let mut measured = None;
@@ -364,10 +364,12 @@ impl<'a> Schedule<'a> for Matrix<'a> {
             }
             Stage::Runs(runs, _) => {
                 self.tries += 1;
-                let is_saturated = !record.driver_saturated.is_empty();
-                if is_saturated && self.tries < TRIES && self.retries > 0 {
+                if let Some(why) = disturbed(record)
+                    && self.tries < TRIES
+                    && self.retries > 0
+                {
                     self.retries -= 1;
-                    return Ok(Taken::Again(record.driver_saturated.join("; ")));
+                    return Ok(Taken::Again(why));
                 }
                 runs.pop_front();
                 (self.tries, self.left) = (0, self.left - 1);
@@ -388,6 +390,12 @@ impl<'a> Schedule<'a> for Matrix<'a> {
     fn left(&self) -> Option<Duration> {
         self.time_left()
     }
+}
+
+/// What may be otherwise in another attempt at a run; none if nothing.
+fn disturbed(record: &Record) -> Option<String> {
+    let used = |share| format!("other programs used {:.0} % of the servers' cores", 100.0 * share);
+    record.saturation().or_else(|| disturbing_use(record).map(used))
 }
 
 /// A run in words: its levels.
@@ -488,6 +496,21 @@ levels = [0.5, 2]
             assert!(near(*rate, expected), "{rates:?}");
         }
         assert!(rates[4..].iter().all(|rate| near(*rate, 30.0) || near(*rate, 120.0)), "{rates:?}");
+    }
+
+    #[test]
+    fn a_run_beside_other_programs_is_repeated_and_counts_in_the_end() {
+        let others = |share| {
+            let mut record = gave(60.0, 0.75, 1.0);
+            record.figures.insert("others_use".into(), share);
+            record
+        };
+        let Some((runs, _)) = course(BTreeMap::new(), |_| others(0.1)) else { return };
+        assert_eq!(runs.len(), 4, "a probe, a baseline and two runs");
+        // Two runs have one further attempt.
+        let (runs, complete) = course(BTreeMap::new(), |_| others(0.2)).unwrap();
+        assert_eq!((runs.len(), &runs[2].0), (5, &runs[3].0));
+        assert!(complete.values().all(Record::is_sound));
     }
 
     #[test]

@@ -124,7 +124,7 @@ pub fn conduct<'a>(
                 show(Event::Complete(&record));
                 break;
             };
-            show(Event::Note(&format!("again, the load generator was saturated: {why}")));
+            show(Event::Note(&format!("again: {why}")));
         }
     }
     Ok(())

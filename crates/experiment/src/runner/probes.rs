@@ -87,8 +87,7 @@ impl Told {
     /// been lost to these.
     pub(super) fn by(baseline: &Record, assumed: f64, requests_each: f64) -> Self {
         if !is_carried(baseline) {
-            let others = baseline.figure("others_use").unwrap_or_default();
-            let factor = if others > CoreUse::DISTURBING { 1.0 } else { BACK_OFF };
+            let factor = if disturbing_use(baseline).is_some() { 1.0 } else { BACK_OFF };
             return Self::Next(factor * assumed);
         }
         let capacity = carried(baseline, requests_each).unwrap_or(assumed);
@@ -97,6 +96,13 @@ impl Told {
             false => Self::Next(capacity),
         }
     }
+}
+
+/// What programs that are no part of the run used of the servers' cores, 0 to 1, if it was enough
+/// to disturb it.
+pub(super) fn disturbing_use(record: &Record) -> Option<f64> {
+    let others = record.figure("others_use")? - record.planned.settings.neighbour;
+    Some(others).filter(|others| *others > CoreUse::DISTURBING)
 }
 
 /// The use of the processors that were available, 0 to 1.
@@ -157,6 +163,10 @@ mod tests {
         assert_eq!(told(0.5, 1.0, 0.0), Told::Next(60.0), "a processor that mostly sleeps");
         assert_eq!(told(0.9, 0.94, 0.0), Told::Next(85.0));
         assert_eq!(told(0.9, 0.94, 0.2), Told::Next(100.0), "they may be lost to others");
+        let mut beside = record("a", 0, &[], &[("others_use", 0.55)]);
+        assert_eq!(disturbing_use(&beside), Some(0.55));
+        beside.planned.settings.neighbour = 0.5;
+        assert_eq!(disturbing_use(&beside), None, "the neighbour is part of the run");
     }
 
     #[test]

@@ -285,6 +285,19 @@ fn a_claim_about_a_phase_compares_the_time_in_it() {
 }
 
 #[test]
+fn sides_that_ask_the_same_of_a_factor_are_compared_at_each_of_its_levels() {
+    let claims = checked(
+        "where = { policy = \"tide\", load = 4, processors = [1, 2] }\n\
+         compared_with = { policy = \"tide\", load = 1, processors = [1, 2] }\n\
+         compared_take = \"mean\"\nat_least = 0.99\nat_most = 1.01\neach = \"processors\"",
+        0.0,
+    );
+    // Beside the mean of both, one processor would have 0.71 and two 1.29.
+    let means: Vec<f64> = claims.iter().map(mean).collect();
+    assert!(means.len() == 2 && means.iter().all(|it| (it - 1.0).abs() < 1e-9), "{means:?}");
+}
+
+#[test]
 fn a_claim_is_checked_for_each_level_with_a_name_of_its_own() {
     let claims = checked(&format!("{COLLAPSE}at_most = 0.3\neach = \"processors\""), 0.0);
     let ids: Vec<&str> = claims.iter().map(|claim| claim.id.as_str()).collect();

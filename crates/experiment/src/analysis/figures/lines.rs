@@ -120,17 +120,20 @@ impl Lines {
         let line = |level: &str| {
             let mut pairs = pairs::pairs(rule, runs);
             pairs.retain(|pair| pair.run.levels.get(&rule.factor).is_some_and(|it| it == level));
-            Line { name: level.to_owned(), points: pairs::points(&pairs) }
+            let all = pairs::points(&pairs);
+            let points = all.iter().map(|it| (it.work_ms, it.share)).collect();
+            let ends = all.iter().filter_map(|it| Some((it.work_ms, it.ends?.0, it.ends?.1)));
+            (Line { name: level.to_owned(), points }, ends.collect::<Vec<Interval>>())
         };
-        let lines: Vec<Line> =
-            levels.into_iter().map(line).filter(|line| line.points.len() > 1).collect();
+        let drawn = levels.into_iter().map(line).filter(|(line, _)| line.points.len() > 1);
+        let (lines, intervals): (Vec<Line>, Vec<Vec<Interval>>) = drawn.unzip();
         let most = lines.iter().flat_map(|line| &line.points).map(|at| at.0).fold(0.0, f64::max);
         let all = lines.iter().flat_map(|line| &line.points).map(|at| at.0);
         let least = all.fold(f64::INFINITY, f64::min);
         let decades = (-3..4).map(|power| 10_f64.powi(power));
         Self {
             lines,
-            intervals: Vec::new(),
+            intervals,
             x_label: "CPU time of the transaction in the clear, ms".into(),
             x_ticks: decades.filter(|tick| (least..=most).contains(tick)).collect(),
             x_tick: None,
