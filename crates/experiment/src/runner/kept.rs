@@ -98,7 +98,7 @@ impl Warm {
         Self::new(&planned.settings, planned.kind)
     }
 
-    /// Its warm-up, where one of so many seconds is stated once.
+    /// How many seconds its warm-up takes, by those that `warm_up_once` states.
     pub(super) fn takes_s(&self, once_s: f64) -> f64 {
         if self.is_for_probes { BEFORE_PROBES * once_s } else { once_s }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tidegate_load::Scenario;
 
 use super::kept::Warm;
-use super::probes::{Probes, Told, disturbing_use, told};
+use super::probes::{Capacity, Probes, disturbing_use, told};
 use crate::driver::{Offered, driver, requests_each};
 use crate::experiment::{Combination, Experiment, Settings, Windows};
 use crate::folder::RUNS;
@@ -80,15 +80,6 @@ pub(super) enum Stage {
     Baseline(Settings, f64, usize),
     /// Its runs; loads are multiples of this capacity.
     Runs(VecDeque<usize>, Option<Capacity>),
-}
-
-/// A capacity.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Capacity {
-    /// Sessions per second.
-    per_s: f64,
-    /// Whether a baseline told it.
-    is_confirmed: bool,
 }
 
 impl<'a> Matrix<'a> {
@@ -355,12 +346,10 @@ impl<'a> Schedule<'a> for Matrix<'a> {
             Stage::Probes(_, probes) => probes.take(record),
             Stage::Baseline(_, assumed, attempts) => {
                 *attempts += 1;
-                let told = Told::by(record, *assumed, requests_each);
-                let (Told::Capacity(per_s) | Told::Next(per_s)) = told;
-                *assumed = per_s;
-                let is_confirmed = matches!(told, Told::Capacity(_));
-                let ends = is_confirmed || *attempts == ATTEMPTS;
-                measured = ends.then_some(Capacity { per_s, is_confirmed });
+                let capacity = Capacity::by(record, *assumed, requests_each);
+                *assumed = capacity.per_s;
+                let ends = capacity.is_confirmed || *attempts == ATTEMPTS;
+                measured = ends.then_some(capacity);
             }
             Stage::Runs(runs, _) => {
                 self.tries += 1;

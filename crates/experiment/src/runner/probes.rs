@@ -73,33 +73,33 @@ fn carried(record: &Record, requests_each: f64) -> Option<f64> {
     (capacity.is_finite() && capacity > 0.0).then_some(capacity)
 }
 
-/// What a baseline tells of the capacity that it assumed, in sessions per second.
+/// A capacity.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Told {
-    /// This is the capacity.
-    Capacity(f64),
-    /// This is to be assumed next: customers were lost, or the processors were hardly used.
-    Next(f64),
+pub(super) struct Capacity {
+    /// Sessions per second.
+    pub(super) per_s: f64,
+    /// Whether a baseline told it; otherwise it is to be assumed next.
+    pub(super) is_confirmed: bool,
 }
 
-impl Told {
-    /// By the same rules as probes. Where other programs used the processors, customers may have
-    /// been lost to these.
+impl Capacity {
+    /// What a baseline tells that assumed this capacity, by the same rules as probes. Where other
+    /// programs used the processors, customers may have been lost to these.
     pub(super) fn by(baseline: &Record, assumed: f64, requests_each: f64) -> Self {
-        if !is_carried(baseline) {
-            let factor = if disturbing_use(baseline).is_some() { 1.0 } else { BACK_OFF };
-            return Self::Next(factor * assumed);
+        if let Some(per_s) = told(baseline, requests_each) {
+            return Self { per_s, is_confirmed: true };
         }
-        let capacity = carried(baseline, requests_each).unwrap_or(assumed);
-        match use_of_available(baseline) >= TELLING {
-            true => Self::Capacity(capacity),
-            false => Self::Next(capacity),
-        }
+        let per_s = match is_carried(baseline) {
+            true => carried(baseline, requests_each).unwrap_or(assumed),
+            false if disturbing_use(baseline).is_some() => assumed,
+            false => BACK_OFF * assumed,
+        };
+        Self { per_s, is_confirmed: false }
     }
 }
 
-/// What programs that are no part of the run used of the servers' cores, 0 to 1, if it was enough
-/// to disturb it.
+/// The share of the servers' cores that other programs used, the run's own neighbour aside. None if
+/// it was too small to disturb the run.
 pub(super) fn disturbing_use(record: &Record) -> Option<f64> {
     let others = record.figure("others_use")? - record.planned.settings.neighbour;
     Some(others).filter(|others| *others > CoreUse::DISTURBING)
@@ -116,12 +116,11 @@ fn is_carried(record: &Record) -> bool {
     record.figure("completed_ratio").unwrap_or_default() >= CARRIED
 }
 
-/// The capacity that a probe or baseline told, if it did, in sessions per second.
+/// The capacity that a probe or baseline told, in sessions per second. None if it lost customers or
+/// hardly used the processors.
 pub(super) fn told(record: &Record, requests_each: f64) -> Option<f64> {
-    match Told::by(record, f64::NAN, requests_each) {
-        Told::Capacity(capacity) => Some(capacity).filter(|it| it.is_finite()),
-        Told::Next(_) => None,
-    }
+    let tells = is_carried(record) && use_of_available(record) >= TELLING;
+    carried(record, requests_each).filter(|_| tells)
 }
 
 #[cfg(test)]
@@ -156,13 +155,14 @@ mod tests {
                 ("completed_ratio", completed),
                 ("others_use", others),
             ];
-            Told::by(&record("a", 0, &[], &figures), 100.0, 10.0)
+            let capacity = Capacity::by(&record("a", 0, &[], &figures), 100.0, 10.0);
+            (capacity.per_s, capacity.is_confirmed)
         };
-        assert_eq!(told(0.75, 0.95, 0.0), Told::Capacity(40.0));
-        assert_eq!(told(0.75, 0.95, 0.4), Told::Capacity(40.0), "others took nothing from it");
-        assert_eq!(told(0.5, 1.0, 0.0), Told::Next(60.0), "a processor that mostly sleeps");
-        assert_eq!(told(0.9, 0.94, 0.0), Told::Next(85.0));
-        assert_eq!(told(0.9, 0.94, 0.2), Told::Next(100.0), "they may be lost to others");
+        assert_eq!(told(0.75, 0.95, 0.0), (40.0, true));
+        assert_eq!(told(0.75, 0.95, 0.4), (40.0, true), "others took nothing from it");
+        assert_eq!(told(0.5, 1.0, 0.0), (60.0, false), "a processor that mostly sleeps");
+        assert_eq!(told(0.9, 0.94, 0.0), (85.0, false));
+        assert_eq!(told(0.9, 0.94, 0.2), (100.0, false), "they may be lost to others");
         let mut beside = record("a", 0, &[], &[("others_use", 0.55)]);
         assert_eq!(disturbing_use(&beside), Some(0.55));
         beside.planned.settings.neighbour = 0.5;

@@ -89,8 +89,8 @@ impl Matrix<'_> {
         let mut warms_s = |settings: &Settings, kind: Kind| match windows.warm_up_once_s {
             Some(stated_s) => {
                 let now = Warm::new(settings, kind);
-                let once_s = once_s(&self.complete, &now, stated_s);
-                if warm.insert(now) { once_s } else { 0.0 }
+                let is_new = warm.insert(now.clone());
+                if is_new { once_s(&self.complete, &now, stated_s) } else { 0.0 }
             }
             None => 0.0,
         };
