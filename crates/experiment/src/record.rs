@@ -15,6 +15,8 @@ use crate::{Error, Result};
 
 /// What the name of a run's folder ends with until it is complete.
 const PARTIAL: &str = ".partial";
+/// Why a run of a saturated load generator does not count.
+pub(crate) const SATURATED: &str = "the load generator was saturated";
 /// Name of the file.
 const FILE: &str = "run.json";
 
@@ -126,7 +128,7 @@ impl Record {
     /// That the load generator was saturated, and why; none if it was not.
     pub fn saturation(&self) -> Option<String> {
         let why = self.driver_saturated.join("; ");
-        (!why.is_empty()).then(|| format!("the load generator was saturated: {why}"))
+        (!why.is_empty()).then(|| format!("{SATURATED}: {why}"))
     }
 
     /// Whether its figures are those of the server, under the load that was planned.

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use crate::experiment::{Experiment, LOADS, Levels, Settings};
 use crate::metrics::Figures;
 use crate::phases;
-use crate::record::{Kind, Record, Second};
+use crate::record::{Kind, Record, SATURATED, Second};
 
 /// A run as it is analysed.
 #[derive(Clone, Debug)]
@@ -82,7 +82,7 @@ pub fn unsound(records: &[Record]) -> BTreeMap<&str, usize> {
     for record in records.iter().filter(|it| it.planned.kind == Kind::Run && !it.is_sound()) {
         let reason = match record.doubts.first() {
             Some(doubt) => doubt.as_str(),
-            None => "the load generator was saturated",
+            None => SATURATED,
         };
         *reasons.entry(reason).or_default() += 1;
     }
