@@ -72,8 +72,7 @@ impl CoreUse {
     }
 
     /// Share of the processors' time, 0 to 1, that other programs used, or that the hypervisor
-    /// took away. Interrupts, such as the kernel's work for the network, are not part of it.
-    /// `None` where no time has passed, or the kernel does not report it.
+    /// took away. `None` where no time has passed, or the kernel does not report it.
     pub fn others_use(&self) -> Option<f64> {
         let own = self.cpus() / self.cores.len() as f64;
         self.programs.map(|programs| (programs - own).max(0.0))

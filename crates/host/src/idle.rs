@@ -1,6 +1,10 @@
 //! The shares of their time in which processors are idle, and in which they run programs.
 //!
-//! Source: `proc_stat(5)`.
+//! Sources: `proc_stat(5)`, `proc_uptime(5)`. Without `CONFIG_VIRT_CPU_ACCOUNTING_GEN` the kernel
+//! counts idle time by a clock, but the time of programs by what runs at its timer's ticks, 100 to
+//! 1000 times a second. Work that is in step with them, as that of a control group whose period is a
+//! part of theirs, is counted up to twice or not at all. So shares are those of the time that passed,
+//! and programs have what is left of it.
 
 use std::collections::BTreeSet;
 
@@ -9,9 +13,10 @@ use crate::Files;
 /// Time of one processor in `/proc/stat`, in ticks (mostly of 10 ms).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Ticks {
+    /// Idle, waiting for disks, or in work of low priority.
     idle: u64,
-    /// In programs, and in other guests of the hypervisor.
-    programs: u64,
+    /// Idle or waiting for disks: the part that the kernel counts by a clock.
+    unused: u64,
     all: u64,
 }
 
@@ -23,22 +28,28 @@ pub struct IdleTimes {
     total: Vec<Option<Ticks>>,
     /// Between the last two updates.
     passed: Vec<Option<Ticks>>,
+    /// Time since the machine started, as of the last update, in ticks; `None` where the kernel
+    /// reported none.
+    up: Option<u64>,
 }
 
 impl IdleTimes {
-    /// Reads `/proc/stat` again.
+    /// Reads `/proc/stat` and `/proc/uptime` again.
     pub fn update(&mut self, files: &Files) {
         let now = parse(&files.read("/proc/stat").unwrap_or_default());
+        let up = files.read("/proc/uptime").and_then(|text| uptime(&text));
+        let elapsed = up.zip(self.up).and_then(|(up, before)| up.checked_sub(before));
         let passed = now.iter().enumerate().map(|(cpu, now)| {
             let before = self.total.get(cpu).copied().flatten()?;
             let now = now.as_ref()?;
             // Time spent waiting for disks may decrease.
             let idle = now.idle.saturating_sub(before.idle);
-            let programs = now.programs.saturating_sub(before.programs);
-            Some(Ticks { idle, programs, all: now.all.checked_sub(before.all)? })
+            let unused = now.unused.saturating_sub(before.unused);
+            let counted = now.all.checked_sub(before.all)?;
+            Some(Ticks { idle, unused, all: elapsed.unwrap_or(counted) })
         });
         self.passed = passed.collect();
-        self.total = now;
+        (self.total, self.up) = (now, up);
     }
 
     /// The share of these processors' time between the last two updates in which they
@@ -50,9 +61,9 @@ impl IdleTimes {
 
     /// The share of these processors' time between the last two updates in which they ran
     /// programs of any priority, in and out of the kernel, or were taken away by the
-    /// hypervisor: 0 to 1. Interrupts are not part of it. `None` as for [`Self::share`].
+    /// hypervisor: 0 to 1. `None` as for [`Self::share`].
     pub fn share_of_programs(&self, cpus: &BTreeSet<usize>) -> Option<f64> {
-        self.share_of(cpus, |ticks| ticks.programs)
+        self.share_of(cpus, |ticks| ticks.all.saturating_sub(ticks.unused))
     }
 
     fn share_of(&self, cpus: &BTreeSet<usize>, of: fn(&Ticks) -> u64) -> Option<f64> {
@@ -68,6 +79,14 @@ impl IdleTimes {
 
 /// The highest processor number that is accepted.
 const HIGHEST: usize = 8191;
+
+/// The time since the machine started, in ticks of 10 ms, which both files use, by the first word
+/// of `/proc/uptime`, as in `12345.67 23456.78`.
+fn uptime(text: &str) -> Option<u64> {
+    let (seconds, hundredths) = text.split_ascii_whitespace().next()?.split_once('.')?;
+    let hundredths = hundredths.parse().ok().filter(|it| *it < 100)?;
+    seconds.parse::<u64>().ok()?.checked_mul(100)?.checked_add(hundredths)
+}
 
 /// Reads the lines `cpuN user nice system idle iowait irq softirq steal …`; others are
 /// skipped.
@@ -85,12 +104,8 @@ fn parse(stat: &str) -> Vec<Option<Ticks>> {
         let Some(times) = times.filter(|times| times.len() >= 4) else { continue };
         let sum = |times: &[u64]| times.iter().fold(0_u64, |a, b| a.saturating_add(*b));
         let (nice, idle, iowait) = (times[1], times[3], times.get(4).copied().unwrap_or(0));
-        let stolen = times.get(7).copied().unwrap_or(0);
-        let ticks = Ticks {
-            idle: sum(&[nice, idle, iowait]),
-            programs: sum(&[times[0], nice, times[2], stolen]),
-            all: sum(&times),
-        };
+        let unused = sum(&[idle, iowait]);
+        let ticks = Ticks { idle: sum(&[nice, unused]), unused, all: sum(&times) };
         if cpus.len() <= cpu {
             cpus.resize(cpu + 1, None);
         }
@@ -127,6 +142,32 @@ mod tests {
         assert_eq!(idle.share(&[1].into()), Some(1.0));
         assert_eq!(idle.share(&[0, 1].into()), Some(0.7));
         assert_eq!(idle.share(&[0, 2].into()), None);
+    }
+
+    #[test]
+    fn work_in_step_with_the_ticks_does_not_count_twice() {
+        // In 12 s a processor was idle for 8: of the other 4 the ticks found 5.8.
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("proc")).unwrap();
+        let mut idle = IdleTimes::default();
+        for (stat, up) in
+            [("cpu0 0 0 0 0", "700.00 1.0\n"), ("cpu0 365 0 215 762 38 0", "712.00 9.0\n")]
+        {
+            std::fs::write(root.path().join("proc/stat"), stat).unwrap();
+            std::fs::write(root.path().join("proc/uptime"), up).unwrap();
+            idle.update(&Files::new(root.path()));
+        }
+        assert_eq!(idle.share(&[0].into()), Some(800.0 / 1200.0));
+        assert_eq!(idle.share_of_programs(&[0].into()), Some(400.0 / 1200.0));
+    }
+
+    #[test]
+    fn an_uptime_that_is_none_is_not_used() {
+        assert_eq!(uptime("12345.67 23456.78\n"), Some(1_234_567));
+        assert_eq!(uptime("0.05 0.00"), Some(5));
+        for junk in ["", "7", "-1.00", "1.234", "a.b", "99999999999999999999.00"] {
+            assert_eq!(uptime(junk), None);
+        }
     }
 
     #[test]
