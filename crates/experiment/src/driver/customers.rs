@@ -14,6 +14,7 @@ use tidegate_load::{
 
 use super::crowd;
 use super::faults::Played;
+use super::figures::{self, Session};
 use super::host::HostReadings;
 use super::relayed::relayed;
 use super::room::RoomReadings;
@@ -22,7 +23,7 @@ use crate::experiment::Settings;
 use crate::metrics::Figures;
 use crate::record::{Kind, Second};
 use crate::resources::Grant;
-use crate::system::{CpuSeconds, LOAD_TRACE, Started, TIERS};
+use crate::system::{CpuSeconds, LOAD_TRACE, Started};
 use crate::warm_up::WarmUp;
 use crate::{Error, Result};
 
@@ -246,102 +247,22 @@ impl Customers {
 
     /// The figures of a run.
     fn figures(&self, summary: &Summary, measured: &Measured, grant: &Grant) -> Figures {
-        let totals = &summary.totals;
-        let per_s = |count: u64| count as f64 / summary.measured_s.max(1e-9);
-        let mut figures = Figures::from([
-            ("offered_per_s".into(), summary.offered_per_s),
-            ("admitted_per_s".into(), summary.admitted_per_s),
-            ("refused_per_s".into(), summary.refused_per_s),
-            ("completed_per_s".into(), summary.completed_per_s),
-            ("abandoned_per_s".into(), summary.abandoned_per_s),
-            ("failed_per_s".into(), summary.failed_per_s),
-            ("requests_per_s".into(), summary.requests_per_s),
-            ("completed_ratio".into(), summary.completed_ratio),
-            ("connections_per_s".into(), per_s(summary.phases.connect.count)),
-            ("full_handshakes_per_s".into(), per_s(totals.full_ok)),
-            ("resumed_handshakes_per_s".into(), per_s(totals.resumed_ok)),
-            ("returning_refused".into(), totals.returning_refused as f64),
-        ]);
-        let mut put = |name: &str, value: f64| figures.insert(name.into(), value);
-        // Without a response or a handshake there is no such figure.
-        if summary.response.count + summary.response.unanswered + summary.response.open > 0 {
-            put("response_mean_ms", summary.response.mean_ms);
-            put("response_p50_ms", summary.response.p50_ms);
-            put("response_p95_ms", summary.response.p95_ms);
-            put("response_p99_ms", summary.response.p99_ms);
+        let session = Session {
+            requests: requests_each(&self.scenario),
+            think_s: self.scenario.session_duration().as_secs_f64(),
+        };
+        let mut figures = figures::of_customers(summary, session, self.offered.capacity_per_s);
+        if let Some((first, last)) = measured.passed {
+            figures.extend(figures::of_relay(first, last));
         }
-        if summary.requests_per_s > 0.0 {
-            let answered = summary.requests_per_s * summary.measured_s;
-            put("bytes_per_request", totals.received_bytes as f64 / answered);
-        }
-        if totals.full_ok + totals.resumed_ok > 0 {
-            // The time of all handshakes in that of all responses.
-            let phases = &summary.phases;
-            let handshakes: f64 = [phases.full_handshake, phases.resumed_handshake]
-                .iter()
-                .filter(|times| times.count > 0)
-                .map(|times| times.count as f64 * times.mean_ms)
-                .sum();
-            // The mean is that of answered requests and of those that were given up or are open.
-            let all = summary.response.count + summary.response.unanswered + summary.response.open;
-            let responses = all as f64 * summary.response.mean_ms;
-            if responses > 0.0 {
-                put("handshake_time_share", handshakes / responses);
-            }
-            put("full_handshake_share", summary.full_handshake_share);
-        }
-        if summary.offered_per_s > 0.0 {
-            put("completed_per_offered", summary.completed_per_s / summary.offered_per_s);
-        }
-        let requests_each = requests_each(&self.scenario);
-        let response_s = summary.response.mean_ms / 1e3;
-        if response_s.is_finite() && summary.requests_per_s > 0.0 {
-            // Little's law, for requests and for customers.
-            let session_s =
-                self.scenario.session_duration().as_secs_f64() + requests_each * response_s;
-            put("requests_in_progress", summary.requests_per_s * response_s);
-            put("customers_at_a_time", summary.completed_per_s * session_s);
-        }
-        if let Some(capacity) = self.offered.capacity_per_s.filter(|capacity| *capacity > 0.0) {
-            put("capacity_per_s", capacity);
-            put("requests_of_capacity", summary.requests_per_s / (capacity * requests_each));
-            put("completed_of_capacity", summary.completed_per_s / capacity);
-            let think_s = self.scenario.session_duration().as_secs_f64();
-            put("customers_of_capacity", capacity * think_s);
-        }
-        // Between two looks, so that bytes and requests are of the same time.
-        if let Some(((first, before), (last, after))) = measured.passed.filter(|(a, b)| b.1 > a.1) {
-            let answered = (after - before) as f64;
-            let of = |part: fn(&Passed) -> u64| (part(&last) - part(&first)) as f64 / answered;
-            put("wire_bytes_sent_per_request", of(|it| it.sent));
-            put("wire_bytes_received_per_request", of(|it| it.received));
-            put("wire_bytes_per_request", of(|it| it.sent + it.received));
-            put("round_trips_per_request", of(|it| it.round_trips));
-        }
-        let (core_use, seconds) = (&measured.core_use, measured.core_use.seconds());
-        if let Some((first, last)) = measured.cpu.filter(|_| seconds > 0.0) {
-            let (window, used) = (summary.measured_s / seconds, core_use.cpus());
+        let core_use = &measured.core_use;
+        if let Some((first, last)) = measured.cpu.filter(|_| core_use.seconds() > 0.0) {
+            figures.extend(figures::of_cpu(summary, core_use.seconds(), first, last));
+            let used = core_use.cpus();
+            let mut put = |name: &str, value: f64| figures.insert(name.into(), value);
             put("server_use", used / grant.cpus);
-            put("busy_cpus", used);
-            if summary.completed_per_s > 0.0 {
-                put("cpu_ms_per_session", 1e3 * used / summary.completed_per_s);
-            }
             if let Some(switches_per_s) = measured.switches_per_s() {
                 put("context_switches_per_s", switches_per_s);
-            }
-            put("service_cpu_s", (last.service - first.service) * window);
-            put("gate_cpu_s", (last.gate - first.gate) * window);
-            let answered = summary.requests_per_s * seconds;
-            if answered > 0.0 {
-                put("cpu_ms_per_request", 1e3 * used * seconds / answered);
-                for (index, tier) in TIERS.iter().enumerate().filter(|_| last.tiers[0] > 0.0) {
-                    let cpu_s = last.tiers[index] - first.tiers[index];
-                    put(&format!("{tier}_cpu_ms_per_request"), 1e3 * cpu_s / answered);
-                }
-                if last.database > 0.0 {
-                    let cpu_s = last.database - first.database;
-                    put("database_cpu_ms_per_request", 1e3 * cpu_s / answered);
-                }
             }
             if let Some(others) = core_use.others_use() {
                 put("others_use", others);

@@ -3,6 +3,7 @@
 mod crowd;
 mod customers;
 mod faults;
+mod figures;
 mod host;
 mod messages;
 mod relayed;
