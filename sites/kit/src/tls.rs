@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
+use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
@@ -80,8 +81,8 @@ pub fn config(tls: &Tls) -> Result<Arc<ServerConfig>> {
         TlsVersion::V12 => &[&TLS12],
         TlsVersion::V13 => &[&TLS13],
     };
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let builder = ServerConfig::builder_with_provider(provider)
+    let provider = CryptoProvider { kx_groups: groups(), ..aws_lc_rs::default_provider() };
+    let builder = ServerConfig::builder_with_provider(Arc::new(provider))
         .with_protocol_versions(versions)
         .map_err(|error| Error::Internal(format!("TLS: {error}")))?;
     let builder = match &tls.clients {
@@ -100,8 +101,8 @@ pub fn config(tls: &Tls) -> Result<Arc<ServerConfig>> {
         ))
     })?;
     if tls.resumption {
-        config.ticketer = rustls::crypto::aws_lc_rs::Ticketer::new()
-            .map_err(|error| Error::Internal(format!("TLS: {error}")))?;
+        config.ticketer =
+            aws_lc_rs::Ticketer::new().map_err(|error| Error::Internal(format!("TLS: {error}")))?;
     } else {
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
@@ -109,12 +110,21 @@ pub fn config(tls: &Tls) -> Result<Arc<ServerConfig>> {
     Ok(Arc::new(config))
 }
 
+/// Every key exchange group that the library has, those that it offers by itself first: customers of
+/// a study ask for each of them alone.
+fn groups() -> Vec<&'static dyn SupportedKxGroup> {
+    let others = aws_lc_rs::ALL_KX_GROUPS.iter().filter(|group| {
+        !aws_lc_rs::DEFAULT_KX_GROUPS.iter().any(|default| default.name() == group.name())
+    });
+    aws_lc_rs::DEFAULT_KX_GROUPS.iter().chain(others).copied().collect()
+}
+
 /// Verifies the certificates of clients: of the CAs, in their time, and not revoked.
 ///
 /// # Errors
 /// The files cannot be read, or hold something else.
 pub fn verifier(clients: &Clients) -> Result<Arc<dyn ClientCertVerifier>> {
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let provider = Arc::new(aws_lc_rs::default_provider());
     let wrong = |flag: &str, path: &Path, text: String| {
         Error::Operator(format!("{flag} {}: {text}; give a PEM file", path.display()))
     };
@@ -179,6 +189,21 @@ mod tests {
             let error = config(&tls).unwrap_err().to_string();
             assert!(error.contains("--certificate") && error.contains(expected), "{error}");
         }
+    }
+
+    #[test]
+    fn customers_may_ask_for_each_group_and_the_usual_order_is_kept() {
+        let tls = Tls { version: TlsVersion::V13, files: None, resumption: true, clients: None };
+        let config = config(&tls).unwrap();
+        let offered: Vec<_> =
+            config.crypto_provider().kx_groups.iter().map(|group| group.name()).collect();
+        let names = |groups: &[&'static dyn SupportedKxGroup]| {
+            groups.iter().map(|group| group.name()).collect::<Vec<_>>()
+        };
+        assert!(offered.starts_with(&names(aws_lc_rs::DEFAULT_KX_GROUPS)), "{offered:?}");
+        let all = names(aws_lc_rs::ALL_KX_GROUPS);
+        assert!(all.iter().all(|group| offered.contains(group)), "{offered:?}");
+        assert_eq!(offered.len(), all.len());
     }
 
     #[test]
