@@ -70,7 +70,7 @@ keys! {
     /// to the response time of the study, so `rules.use = 1` adds no spare cores to it.
     pub(crate) static CAPACITY: CapacityKeys {
         /// The `summary.json` of `tidegate study capacity`.
-        file: Text("a path") = Required("out/capacity/summary.json");
+        file: Text("a path") = Required("out/study/capacity/summary.json");
         /// Cores of the server that was studied.
         cores: Number(0.01, 1e5) = Required("8");
         /// Checkouts of a session.
