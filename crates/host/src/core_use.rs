@@ -6,8 +6,9 @@ use crate::{Cores, Files, IdleTimes};
 
 /// Follows the use of processors from the first look to the last one.
 ///
-/// The CPU time of the observed processes comes from their clocks, that of all programs from
-/// `/proc/stat`; the difference is the others' use. Both begin and end with the same looks.
+/// The CPU time of the observed processes comes from their clocks, that of all programs is the time in
+/// which the processors were not idle; the difference is the others' use. Both begin and end with the
+/// same looks.
 #[derive(Debug)]
 pub struct CoreUse {
     files: Files,

@@ -1,10 +1,10 @@
 //! The shares of their time in which processors are idle, and in which they run programs.
 //!
-//! Sources: `proc_stat(5)`, `proc_uptime(5)`. Without `CONFIG_VIRT_CPU_ACCOUNTING_GEN` the kernel
-//! counts idle time by a clock, but the time of programs by what runs at its timer's ticks, 100 to
-//! 1000 times a second. Work that is in step with them, as that of a control group whose period is a
-//! part of theirs, is counted up to twice or not at all. So shares are those of the time that passed,
-//! and programs have what is left of it.
+//! Sources: `proc_stat(5)`, `proc_uptime(5)`. The kernel counts idle time by a clock. Without
+//! `CONFIG_VIRT_CPU_ACCOUNTING_GEN` it counts the time of programs by what runs at the ticks of its
+//! timer, 100 to 1000 times a second. Programs in a control group that limits them in each of its
+//! periods can be in step with the ticks: then every tick finds them, or none does. So a share here is
+//! one of the time that passed, and programs have had what was not idle.
 
 use std::collections::BTreeSet;
 
