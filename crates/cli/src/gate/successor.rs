@@ -59,16 +59,14 @@ impl Program {
 }
 
 fn hand_over(service: &Service, mut child: Child, stream: &UnixStream) {
-    match service.hand_over(stream) {
-        Ok(pid) => {
-            tracing::info!("process {pid} has taken this gate's place; draining");
-            systemd::main_pid(pid);
-        }
-        Err(error) => {
-            let _ = child.kill();
-            let status = child.wait().map(|status| status.to_string()).unwrap_or_default();
-            tracing::error!("the gate stays in service: {error} ({status})");
-        }
+    let taken = |pid| {
+        tracing::info!("process {pid} has taken this gate's place; draining");
+        systemd::main_pid(pid);
+    };
+    if let Err(error) = service.hand_over(stream, taken) {
+        let _ = child.kill();
+        let status = child.wait().map(|status| status.to_string()).unwrap_or_default();
+        tracing::error!("the gate stays in service: {error} ({status})");
     }
 }
 

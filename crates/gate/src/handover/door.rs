@@ -76,10 +76,12 @@ impl Door {
 fn give(service: &Service, stream: &UnixStream) {
     let give = || {
         stream.set_nonblocking(false)?;
-        Ok::<_, io::Error>(service.hand_over(stream))
+        Ok::<_, io::Error>(service.hand_over(stream, |pid| {
+            tracing::info!("process {pid} has taken this gate's place; draining");
+        }))
     };
     match give() {
-        Ok(Ok(pid)) => tracing::info!("process {pid} has taken this gate's place; draining"),
+        Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::error!("the gate stays in service: {error}"),
         Err(error) => tracing::error!("the gate stays in service: {error}"),
     }

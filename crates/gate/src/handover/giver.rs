@@ -89,11 +89,12 @@ impl Service {
     }
 
     /// Hands the gate over to the process at the other end, and drains once that accepts
-    /// connections. Returns its id. Waits for up to a minute; not for async code.
+    /// connections and `taken` was called with its id. Waits for up to a minute; not for async
+    /// code.
     ///
     /// # Errors
     /// The gate stays in service, for this reason.
-    pub fn hand_over(&self, stream: &UnixStream) -> Result<u32, Error> {
+    pub fn hand_over(&self, stream: &UnixStream, taken: impl FnOnce(u32)) -> Result<(), Error> {
         let _giving = match self.giving.try_lock() {
             Ok(giving) => giving,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -110,10 +111,13 @@ impl Service {
         self.keyring.freeze(given.is_ok());
         let pid = given?;
         self.handed_over.send_replace(true);
-        self.drain();
+        self.end();
         // It has begun to accept: if it is gone now, nothing could be taken back.
         let _ = wire::send(stream, part::DRAINING, &self.used_places());
-        Ok(pid)
+        taken(pid);
+        // Last: a gate without connections is over at once, and its process with it.
+        self.drain();
+        Ok(())
     }
 
     /// Returns the id of the process that accepts connections now.

@@ -17,9 +17,11 @@ fn config(upstream: SocketAddr, more: &str) -> Config {
 pub fn replace(before: &Gate, config: Config) -> Gate {
     let (here, there) = UnixStream::pair().unwrap();
     let service = before.service();
-    let giving = std::thread::spawn(move || service.hand_over(&here));
+    let giving = std::thread::spawn(move || {
+        service.hand_over(&here, |pid| assert_eq!(pid, std::process::id()))
+    });
     let after = Gate::start_from(config, Inherited::receive(there).unwrap()).unwrap();
-    assert_eq!(giving.join().unwrap().unwrap(), std::process::id());
+    giving.join().unwrap().unwrap();
     assert!(before.is_draining() && !after.is_draining());
     after
 }
@@ -115,11 +117,36 @@ fn a_session_in_the_queue_is_still_admitted() {
 }
 
 #[test]
+fn a_gate_without_connections_ends_after_those_who_watch_it_know_the_next_one() {
+    let (before, _) = one_after_the_other("");
+    let next = config(hello(), "");
+    let (here, there) = UnixStream::pair().unwrap();
+    let service = before.service();
+    let (over, is_over) = std::sync::mpsc::channel();
+    let first = std::thread::spawn(move || {
+        before.join().unwrap();
+        let _ = over.send(());
+    });
+    let giving = std::thread::spawn(move || {
+        let mut over_before = None;
+        let taken = |_| {
+            over_before = Some(is_over.recv_timeout(Duration::from_millis(300)).is_ok());
+        };
+        service.hand_over(&here, taken).unwrap();
+        over_before
+    });
+    let after = Gate::start_from(next, Inherited::receive(there).unwrap()).unwrap();
+    assert_eq!(giving.join().unwrap(), Some(false));
+    first.join().unwrap();
+    assert_eq!(get(&mut connect(&after, &any_client()), "/").unwrap().text(), "hello");
+}
+
+#[test]
 fn a_next_gate_that_fails_leaves_the_first_in_service() {
     let (before, replace) = one_after_the_other("");
     let (here, there) = UnixStream::pair().unwrap();
     let service = before.service();
-    let giving = std::thread::spawn(move || service.hand_over(&here));
+    let giving = std::thread::spawn(move || service.hand_over(&here, |_| {}));
     // As a process does that fails after it has received everything.
     drop(Inherited::receive(there).unwrap());
     let error = giving.join().unwrap().unwrap_err().to_string();
@@ -180,6 +207,6 @@ fn a_gate_that_drains_is_not_handed_over() {
     let (before, _) = one_after_the_other("");
     before.drain();
     let (here, _there) = UnixStream::pair().unwrap();
-    let error = before.service().hand_over(&here).unwrap_err().to_string();
+    let error = before.service().hand_over(&here, |_| {}).unwrap_err().to_string();
     assert_eq!(error, "it drains already");
 }
