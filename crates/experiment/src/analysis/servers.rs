@@ -19,38 +19,56 @@ pub(super) fn servers(experiment: &Experiment, runs: &[Run]) -> Vec<Row> {
 }
 
 fn row(rule: &ServersRule, site: &SiteRule, runs: &[Run]) -> Option<Row> {
-    let rounds: Vec<f64> = by_round(rule, site, runs).into_values().collect();
-    let servers = mean(rounds.iter().copied())?;
+    let (busy, whole): (Vec<f64>, Vec<f64>) =
+        by_round(rule, site, runs).into_values().map(|need| (need.busy, need.whole)).unzip();
+    let servers = mean(whole.iter().copied())?;
     let mut row = Row::from_iter([("site".to_owned(), json!(site.name))]);
-    row.insert("servers".into(), json!(servers));
-    if let Some(interval) = Interval::of_mean(&rounds) {
-        let (low, high) = interval.not_negative().ends();
-        row.insert("servers_low_95".into(), json!(low));
-        row.insert("servers_high_95".into(), json!(high));
-    }
+    insert(&mut row, "busy_servers", &busy);
+    insert(&mut row, "servers", &whole);
     row.insert("customers_per_server".into(), json!(rule.customers / servers));
     row.insert("price".into(), json!(servers * rule.price));
     row.insert("price_per_customer".into(), json!(servers * rule.price / rule.customers));
     Some(row)
 }
 
-/// Servers of all groups by the capacities of a round, in which every group was measured. Each
-/// group has whole servers.
-fn by_round(rule: &ServersRule, site: &SiteRule, runs: &[Run]) -> BTreeMap<u32, f64> {
+/// The mean over the rounds, with its interval.
+fn insert(row: &mut Row, name: &str, rounds: &[f64]) {
+    row.insert(name.into(), json!(mean(rounds.iter().copied())));
+    if let Some(interval) = Interval::of_mean(rounds) {
+        let (low, high) = interval.not_negative().ends();
+        row.insert(format!("{name}_low_95"), json!(low));
+        row.insert(format!("{name}_high_95"), json!(high));
+    }
+}
+
+/// What a site needs by the capacities of a round.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Need {
+    /// Servers that its customers keep busy, a part of one as well.
+    busy: f64,
+    /// Servers: each group has whole ones.
+    whole: f64,
+}
+
+/// What all groups need, in each round in which every group was measured.
+fn by_round(rule: &ServersRule, site: &SiteRule, runs: &[Run]) -> BTreeMap<u32, Need> {
     let sessions_per_s = rule.customers / rule.session_s;
     let of_part = |round: u32, level: &String, share: f64| {
         let here = runs
             .iter()
             .filter(|run| run.round == round && run.levels.get(&rule.factor) == Some(level));
         let capacity = mean(here.filter_map(|run| run.figure("capacity_per_s")))?;
-        Some((sessions_per_s * share / capacity).ceil())
+        Some(sessions_per_s * share / capacity)
     };
-    let rounds = runs.iter().map(|run| run.round);
     let all = |round: u32| {
-        let parts = site.parts.iter().map(|(level, share)| of_part(round, level, *share));
-        Some((round, parts.sum::<Option<f64>>()?))
+        let mut need = Need::default();
+        for (level, share) in &site.parts {
+            let busy = of_part(round, level, *share)?;
+            need = Need { busy: need.busy + busy, whole: need.whole + busy.ceil() };
+        }
+        Some((round, need))
     };
-    rounds.filter_map(all).collect()
+    runs.iter().map(|run| run.round).filter_map(all).collect()
 }
 
 #[cfg(test)]
@@ -85,9 +103,12 @@ mod tests {
         let (whole, site) = rule(&[("baseline", 1.0)]);
         let row = row(&whole, &site, &runs).unwrap();
         assert_eq!(row["servers"], json!(334.0));
+        assert!((row["busy_servers"].as_f64().unwrap() - 333.3).abs() < 0.1);
         assert_eq!(row["price_per_customer"], json!(50.1));
         let (parts, site) = rule(&[("checkouts", 0.1)]);
-        assert_eq!(by_round(&parts, &site, &runs), BTreeMap::from([(0, 7.0)]));
+        let need = by_round(&parts, &site, &runs)[&0];
+        assert_eq!(need.whole, 7.0);
+        assert!((need.busy - 6.67).abs() < 0.01);
     }
 
     #[test]

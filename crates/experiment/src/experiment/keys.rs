@@ -400,7 +400,8 @@ keys! {
 
     /// How many servers carry a number of customers: for each group of servers, the sessions that
     /// begin per second, divided by `capacity_per_s`, which a baseline measured on one server.
-    /// Gives the table `servers`. Spare servers and waiting are not in it: `tidegate plan` has them.
+    /// Gives the table `servers`, with those that the customers keep busy and the whole ones of each
+    /// group. Spare servers and waiting are not in it: `tidegate plan` has them.
     pub(super) static SERVERS: ServersKeys {
         /// Customers in session at a time.
         customers: Number(1.0, 1e12) = Required("100000");

@@ -121,7 +121,7 @@ fn interval(name: &str, row: &Row) -> Option<String> {
 
 /// Columns in the order of reading.
 fn order(name: &str) -> usize {
-    const ORDER: [&str; 61] = [
+    const ORDER: [&str; 62] = [
         "run",
         "series",
         "compared_with",
@@ -134,6 +134,7 @@ fn order(name: &str) -> usize {
         "rounds",
         "customers",
         "site",
+        "busy_servers",
         "servers",
         "work_ms",
         "added_cpu_ms",
