@@ -40,7 +40,7 @@ impl Bars {
         let places = places(rule.x, &groups);
         // A place that does not vary is said once, on the axis.
         let x_label = match places[..] {
-            [only] => format!("{only} {x_label}"),
+            [only] => said_once(&only.to_string(), &x_label),
             _ => x_label,
         };
         let below =
@@ -175,6 +175,13 @@ fn interval(of: Segments, runs: &[&Run]) -> Option<(f64, f64)> {
     }))
 }
 
+fn said_once(place: &str, label: &str) -> String {
+    match (place, label) {
+        ("1", "customers at a time") => "one customer at a time".into(),
+        _ => format!("{place} {label}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::groups::groups;
@@ -295,5 +302,11 @@ mod tests {
     fn runs_without_the_segments_have_no_bars() {
         let bars = bars(&TEXT.replace("\"gate\"", "\"gate_cpu\""));
         assert!(bars.is_empty() && bars.groups.is_empty());
+    }
+
+    #[test]
+    fn a_place_that_does_not_vary_is_said_on_the_axis() {
+        assert_eq!(said_once("1", "customers at a time"), "one customer at a time");
+        assert_eq!(said_once("10", "customers at a time"), "10 customers at a time");
     }
 }
