@@ -59,11 +59,7 @@ impl Program {
 }
 
 fn hand_over(service: &Service, mut child: Child, stream: &UnixStream) {
-    let taken = |pid| {
-        tracing::info!("process {pid} has taken this gate's place; draining");
-        systemd::main_pid(pid);
-    };
-    if let Err(error) = service.hand_over(stream, taken) {
+    if let Err(error) = service.hand_over(stream, systemd::main_pid) {
         let _ = child.kill();
         let status = child.wait().map(|status| status.to_string()).unwrap_or_default();
         tracing::error!("the gate stays in service: {error} ({status})");

@@ -9,10 +9,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use tidegate_stats::{Interval, mean};
+use tidegate_stats::mean;
 
 use super::pairs::{Pair, pairs};
-use super::rows::{columns, put};
+use super::rows::{columns, put, put_differences};
 use super::{Run, load_factor};
 use crate::experiment::{Experiment, Levels};
 use crate::summary::Row;
@@ -37,21 +37,29 @@ pub(super) fn overhead(experiment: &Experiment, runs: &[Run]) -> Vec<Row> {
             |value: &dyn Fn(&Pair<'_>) -> Option<f64>| pairs.iter().filter_map(value).collect();
         let work: Vec<f64> = of(&|pair| Some(pair.cpu()?.0));
         put(&mut row, "work_ms", mean(work));
-        put_interval(&mut row, "added_cpu_ms", of(&|it| it.cpu().map(|(clear, all)| all - clear)));
-        put_interval(&mut row, "added_cpu_share", of(&|it| it.cpu().map(|(c, all)| all / c - 1.0)));
-        put_interval(
+        put_differences(
+            &mut row,
+            "added_cpu_ms",
+            &of(&|it| it.cpu().map(|(clear, all)| all - clear)),
+        );
+        put_differences(
+            &mut row,
+            "added_cpu_share",
+            &of(&|it| it.cpu().map(|(c, all)| all / c - 1.0)),
+        );
+        put_differences(
             &mut row,
             "clear_response_ms",
-            of(&|it| it.response().map(|(clear, _)| clear)),
+            &of(&|it| it.response().map(|(clear, _)| clear)),
         );
-        put_interval(&mut row, "response_mean_ms", of(&|it| it.response().map(|(_, all)| all)));
-        put_interval(&mut row, "added_response_ms", of(&|it| it.added("response_mean_ms")));
+        put_differences(&mut row, "response_mean_ms", &of(&|it| it.response().map(|(_, all)| all)));
+        put_differences(&mut row, "added_response_ms", &of(&|it| it.added("response_mean_ms")));
         let share = |it: &Pair<'_>| it.response().map(|(clear, all)| 1.0 - clear / all);
-        put_interval(&mut row, "added_response_share", of(&share));
+        put_differences(&mut row, "added_response_share", &of(&share));
         // The customer's own handshake is a part of what is added: the other phases wait for the
         // handshakes of other customers.
         let phase = |it: &Pair<'_>| it.run.figure("handshake_time_share");
-        put_interval(&mut row, "handshake_time_share", of(&phase));
+        put_differences(&mut row, "handshake_time_share", &of(&phase));
         row
     };
     groups.into_iter().map(row).collect()
@@ -85,8 +93,9 @@ pub(super) fn crossing(experiment: &Experiment, runs: &[Run]) -> Vec<Row> {
         }
         let added: Vec<f64> = rounds.values().filter_map(|cpus| added(cpus)).collect();
         let mut row = columns(experiment, &levels);
-        put_interval(&mut row, "added_cpu_ms", added.clone());
-        put_interval(&mut row, "crossing_ms", added.iter().map(|ms| ms / rule.share).collect());
+        put_differences(&mut row, "added_cpu_ms", &added);
+        let crossings: Vec<f64> = added.iter().map(|ms| ms / rule.share).collect();
+        put_differences(&mut row, "crossing_ms", &crossings);
         row.insert("share".into(), json!(rule.share));
         Some(row)
     };
@@ -99,15 +108,6 @@ fn added(cpus: &[(f64, f64)]) -> Option<f64> {
     let weights: f64 = cpus.iter().map(|(_, all)| weight(*all)).sum();
     let sum: f64 = cpus.iter().map(|(clear, all)| weight(*all) * (all - clear)).sum();
     (weights > 0.0).then(|| sum / weights)
-}
-
-/// A mean with its interval, which can be below 0: of a difference.
-fn put_interval(row: &mut Row, name: &str, values: Vec<f64>) {
-    put(row, name, mean(values.iter().copied()));
-    if let Some(interval) = Interval::of_mean(&values) {
-        put(row, &format!("{name}_low_95"), Some(interval.low));
-        put(row, &format!("{name}_high_95"), Some(interval.high));
-    }
 }
 
 #[cfg(test)]

@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use tidegate_stats::{Interval, mean};
+use tidegate_stats::mean;
 
 use super::Run;
+use super::rows::put_rounds;
 use crate::experiment::{Experiment, ServersRule, SiteRule};
 use crate::summary::Row;
 
@@ -19,26 +20,15 @@ pub(super) fn servers(experiment: &Experiment, runs: &[Run]) -> Vec<Row> {
 }
 
 fn row(rule: &ServersRule, site: &SiteRule, runs: &[Run]) -> Option<Row> {
-    let (busy, whole): (Vec<f64>, Vec<f64>) =
-        by_round(rule, site, runs).into_values().map(|need| (need.busy, need.whole)).unzip();
-    let servers = mean(whole.iter().copied())?;
+    let needs = by_round(rule, site, runs);
+    let servers = mean(needs.values().map(|need| need.whole))?;
     let mut row = Row::from_iter([("site".to_owned(), json!(site.name))]);
-    insert(&mut row, "busy_servers", &busy);
-    insert(&mut row, "servers", &whole);
+    put_rounds(&mut row, "busy_servers", needs.iter().map(|(round, need)| (*round, need.busy)));
+    put_rounds(&mut row, "servers", needs.iter().map(|(round, need)| (*round, need.whole)));
     row.insert("customers_per_server".into(), json!(rule.customers / servers));
     row.insert("price".into(), json!(servers * rule.price));
     row.insert("price_per_customer".into(), json!(servers * rule.price / rule.customers));
     Some(row)
-}
-
-/// The mean over the rounds, with its interval.
-fn insert(row: &mut Row, name: &str, rounds: &[f64]) {
-    row.insert(name.into(), json!(mean(rounds.iter().copied())));
-    if let Some(interval) = Interval::of_mean(rounds) {
-        let (low, high) = interval.not_negative().ends();
-        row.insert(format!("{name}_low_95"), json!(low));
-        row.insert(format!("{name}_high_95"), json!(high));
-    }
 }
 
 /// What a site needs by the capacities of a round.

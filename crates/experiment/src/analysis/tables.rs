@@ -3,17 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
-use tidegate_stats::{Interval, mean};
 
 use super::by_run::{baselines, every_run, phase_runs, warm_ups};
 use super::curves::{Curve, Point, curves};
 use super::figures::course;
 use super::overhead::{crossing, overhead};
 use super::published::{beside, beside_points, beside_ratios};
-use super::rows::{columns, put};
+use super::rows::{columns, put, put_rounds};
 use super::scalability::scalability;
 use super::servers::servers;
-use super::{Run, is_closed, of_rounds};
+use super::{Run, is_closed};
 use crate::experiment::{Experiment, Levels, TableRule};
 use crate::metrics::{self, messages};
 use crate::record::Record;
@@ -66,18 +65,6 @@ fn asked(experiment: &Experiment, table: &TableRule, runs: &[Run]) -> Vec<Row> {
 /// A figure of runs: the mean over the rounds, and its interval where there are several.
 fn put_mean(row: &mut Row, name: &str, runs: &[&Run], value: impl Fn(&Run) -> Option<f64>) {
     put_rounds(row, name, runs.iter().filter_map(|run| Some((run.round, value(run)?))));
-}
-
-/// The same of values, each with its round.
-fn put_rounds(row: &mut Row, name: &str, values: impl IntoIterator<Item = (u32, f64)>) {
-    let rounds = of_rounds(values);
-    put(row, name, mean(rounds.iter().copied()));
-    if let Some(interval) = Interval::of_mean(&rounds) {
-        // No metric is below 0.
-        let (low, high) = interval.not_negative().ends();
-        put(row, &format!("{name}_low_95"), Some(low));
-        put(row, &format!("{name}_high_95"), Some(high));
-    }
 }
 
 /// Of closed loops: what a request costs at the number of customers with the highest throughput.

@@ -114,6 +114,7 @@ impl Service {
         self.end();
         // It has begun to accept: if it is gone now, nothing could be taken back.
         let _ = wire::send(stream, part::DRAINING, &self.used_places());
+        tracing::info!("process {pid} has taken this gate's place; draining");
         taken(pid);
         // Last: a gate without connections is over at once, and its process with it.
         self.drain();
