@@ -1,5 +1,7 @@
 //! What the scheduler did with a process: context switches and waits for a processor.
 
+use std::collections::HashMap;
+
 use crate::Files;
 use nix::sys::resource::{UsageWho, getrusage};
 
@@ -23,23 +25,49 @@ pub fn switches() -> Option<Switches> {
     })
 }
 
-/// Context switches of the living threads of these processes since their start.
+/// Context switches of processes, looked at again and again, so that threads that end count as well.
 ///
 /// Source: `proc_pid_status(5)`.
-pub fn switches_of(files: &Files, processes: &[u32]) -> u64 {
-    let mut all = 0_u64;
-    for pid in processes {
-        let tasks = files.names(format!("/proc/{pid}/task")).into_iter().flatten();
-        for task in tasks.take(THREADS) {
-            let status = files.read(format!("/proc/{pid}/task/{task}/status")).unwrap_or_default();
-            let counts =
-                status.lines().filter_map(|line| line.split_once("voluntary_ctxt_switches:"));
-            for (_, count) in counts {
-                all = all.saturating_add(count.trim().parse().unwrap_or(0));
+#[derive(Clone, Debug, Default)]
+pub struct ProcessSwitches {
+    /// Those of each thread until the last look.
+    threads: Option<HashMap<(u32, String), u64>>,
+    counted: u64,
+}
+
+impl ProcessSwitches {
+    /// Context switches since the first look. Of a thread that has ended, those after the last look
+    /// at it are missing.
+    pub fn look(&mut self, files: &Files, processes: &[u32]) -> u64 {
+        let now: HashMap<_, _> = processes
+            .iter()
+            .flat_map(|pid| {
+                let tasks = files.names(format!("/proc/{pid}/task")).into_iter().flatten();
+                tasks.take(THREADS).map(|task| (*pid, task))
+            })
+            .map(|(pid, task)| {
+                let switches = thread_switches(files, pid, &task);
+                ((pid, task), switches)
+            })
+            .collect();
+        if let Some(before) = &self.threads {
+            for (thread, &count) in &now {
+                // Another thread can have the number of one that has ended.
+                let known = before.get(thread).filter(|known| **known <= count);
+                let new = count - known.copied().unwrap_or(0);
+                self.counted = self.counted.saturating_add(new);
             }
         }
+        self.threads = Some(now);
+        self.counted
     }
-    all
+}
+
+/// Context switches of a thread since its start; 0 for one that has ended.
+fn thread_switches(files: &Files, pid: u32, task: &str) -> u64 {
+    let status = files.read(format!("/proc/{pid}/task/{task}/status")).unwrap_or_default();
+    let counts = status.lines().filter_map(|line| line.split_once("voluntary_ctxt_switches:"));
+    counts.filter_map(|(_, count)| count.trim().parse::<u64>().ok()).fold(0, u64::saturating_add)
 }
 
 /// CPU time and waiting of a thread since its start.
@@ -109,18 +137,40 @@ mod tests {
             let folder = root.path().join(format!("proc/7/task/{thread}"));
             std::fs::create_dir_all(&folder).unwrap();
             std::fs::write(folder.join("schedstat"), text).unwrap();
-            let switches =
-                "Name:\tx\nvoluntary_ctxt_switches:\t5\nnonvoluntary_ctxt_switches:\t2\n";
-            std::fs::write(folder.join("status"), if thread < 9 { switches } else { "" }).unwrap();
         }
         std::fs::write(root.path().join("proc/loadavg"), "0.1 0.2 0.3 4/180 99\n").unwrap();
         std::fs::write(root.path().join("proc/7/statm"), "900 3 1 1 0 1 0\n").unwrap();
         let files = Files::new(root.path());
         assert_eq!(run_queue_wait_ns(&files, 7), Some(42));
         assert_eq!(run_queue_wait_ns(&files, 8), None);
-        assert_eq!((switches_of(&files, &[7, 8]), switches_of(&files, &[])), (14, 0));
         assert_eq!(running(&files), Some(4));
         assert_eq!(resident_bytes(&files, 7), Some(3 * rustix::param::page_size() as u64));
+    }
+
+    #[test]
+    fn switches_of_threads_that_come_and_go_are_counted() {
+        let root = tempfile::tempdir().unwrap();
+        let thread = |task: u32| root.path().join(format!("proc/7/task/{task}"));
+        let runs = |task: u32, voluntary: u32, other: u32| {
+            std::fs::create_dir_all(thread(task)).unwrap();
+            let status = format!(
+                "Name:\tx\nvoluntary_ctxt_switches:\t{voluntary}\nnonvoluntary_ctxt_switches:\t{other}\n"
+            );
+            std::fs::write(thread(task).join("status"), status).unwrap();
+        };
+        let (files, mut switches) = (Files::new(root.path()), ProcessSwitches::default());
+        runs(7, 100, 20);
+        runs(8, 1000, 0);
+        assert_eq!(switches.look(&files, &[7, 9]), 0, "the first look is the start");
+        runs(7, 103, 21);
+        runs(8, 1005, 0);
+        assert_eq!(switches.look(&files, &[7, 9]), 9);
+        std::fs::remove_dir_all(thread(8)).unwrap();
+        runs(9, 2, 1);
+        assert_eq!(switches.look(&files, &[7, 9]), 12, "one ended, and a new one began");
+        runs(9, 1, 0);
+        assert_eq!(switches.look(&files, &[7, 9]), 13, "a third one with the second one's number");
+        assert_eq!(switches.look(&files, &[]), 13);
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tidegate_host::{CoreUse, Cores, Files, scheduling};
+use tidegate_host::scheduling::ProcessSwitches;
+use tidegate_host::{CoreUse, Cores, Files};
 use tidegate_lab::{Passed, Relay};
 use tidegate_load::{
     Arrivals, ClientCertificate, KeepAlive, KeyExchangeGroup, Plan, RunStage, Scenario, Snapshot,
@@ -295,8 +296,9 @@ struct Measured {
     relay: Option<Relay>,
     /// What had passed the relay at the same looks, and the requests answered by then.
     passed: Option<((Passed, u64), (Passed, u64))>,
-    /// Times and context switches at the first and the last second of the measured window.
-    switches: Option<[(f64, u64); 2]>,
+    switches: ProcessSwitches,
+    /// The first and the last second of the measured window, and the context switches between.
+    switched: Option<(f64, f64, u64)>,
     /// What the gate says of its waiting room, where a run has one.
     room: Option<RoomReadings>,
     /// The ends of all seconds, with the CPU seconds of service and gate until then.
@@ -312,8 +314,9 @@ impl Measured {
     ) -> Result<Self> {
         let host = HostReadings::create(&folder.join("host.csv"), &grant.cores)?;
         let core_use = CoreUse::of(Files::new("/"), &grant.cores);
-        let (cpu, passed, switches, seconds) = (None, None, None, Vec::new());
-        Ok(Self { host, core_use, cpu, relay, passed, switches, room, seconds })
+        let (cpu, passed, switched, seconds) = (None, None, None, Vec::new());
+        let switches = ProcessSwitches::default();
+        Ok(Self { host, core_use, cpu, relay, passed, switches, switched, room, seconds })
     }
 
     fn observe(&mut self, snapshot: &Snapshot, started: &Started) {
@@ -330,9 +333,10 @@ impl Measured {
         if let Some(second) = &snapshot.second {
             self.seconds.push((second.at_s, cpu.service + cpu.gate));
             if second.measured {
-                let now = scheduling::switches_of(&Files::new("/"), &started.processes());
-                let now = (snapshot.elapsed_s, now);
-                self.switches = Some([self.switches.map_or(now, |it| it[0]), now]);
+                let count = self.switches.look(&Files::new("/"), &started.processes());
+                let now_s = snapshot.elapsed_s;
+                let first_s = self.switched.map_or(now_s, |(first_s, ..)| first_s);
+                self.switched = Some((first_s, now_s, count));
                 if let Some(room) = &mut self.room {
                     room.look(snapshot, started);
                 }
@@ -350,8 +354,8 @@ impl Measured {
 
     /// Context switches per second; `None` without two seconds that were measured.
     fn switches_per_s(&self) -> Option<f64> {
-        let [first, last] = self.switches.filter(|[first, last]| last.0 > first.0)?;
-        Some(last.1.saturating_sub(first.1) as f64 / (last.0 - first.0))
+        let (first_s, last_s, count) = self.switched.filter(|(first, last, _)| last > first)?;
+        Some(count as f64 / (last_s - first_s))
     }
 
     fn finish(&mut self) -> Result<()> {

@@ -39,7 +39,7 @@ const KEY: [Metric; 12] = [
     metric(
         "early_ms",
         "ms",
-        "mean time of a request in the second half of the first `requests`, 3,900 in the study: what paper 002 saw, with compilers at work",
+        "mean time of a request in the second half of the first `requests`, 3,900 in the study: as many as paper 002 lists",
     ),
     metric(
         "settled_ms",
