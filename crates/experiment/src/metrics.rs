@@ -186,9 +186,19 @@ pub const METRICS: &[Metric] = &[
         "the same from the first fault until all are mended, or while a crowd comes",
     ),
     metric(
+        "completed_next_per_s",
+        "sessions/s",
+        "the same in the quarter of the measured window that follows a crowd",
+    ),
+    metric(
         "completed_after_per_s",
         "sessions/s",
-        "the same from two seconds after that; with a crowd, in the last quarter of the measured window",
+        "the same from two seconds after the last fault is mended; with a crowd, in the last quarter of the measured window",
+    ),
+    metric(
+        "response_p95_during_ms",
+        "ms",
+        "the 95th percentile of the response time in each second while a crowd comes, their mean",
     ),
     metric(
         "fairness_before",

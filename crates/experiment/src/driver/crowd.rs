@@ -5,13 +5,15 @@ use std::time::Duration;
 use tidegate_load::arrivals::{Process, Segment};
 use tidegate_load::{Arrivals, Point};
 
-use super::faults::{PHASES, completed_per_s};
+use super::faults::mean_within;
 use crate::experiment::Windows;
 use crate::metrics::Figures;
 
-/// Quarters of the measured window: before the crowd, with it, and the last. The third is left to
-/// those who came with the crowd.
-const QUARTERS: [(f64, f64); 3] = [(0.0, 1.0), (1.0, 2.0), (3.0, 4.0)];
+/// The quarters of the measured window, in the names of figures. Those who came with the crowd may
+/// still be there in the third.
+const QUARTERS: [&str; 4] = ["before", "during", "next", "after"];
+/// The one with the crowd.
+const CROWDED: usize = 1;
 
 /// A constant rate, and `times` as much of it in the second quarter of the measured window.
 pub(super) fn arrivals(per_s: f64, times: f64, windows: &Windows) -> Arrivals {
@@ -26,22 +28,26 @@ pub(super) fn arrivals(per_s: f64, times: f64, windows: &Windows) -> Arrivals {
     Arrivals::segments(Process::Poisson, vec![before, lasts(quarter_s, times * per_s), rest])
 }
 
-/// Sessions completed per second before, during and after the crowd, from the seconds of the run.
+/// Sessions completed per second in each quarter, and the response time of that with the crowd, from
+/// the seconds of the run.
 pub(super) fn figures(series: &[Point], windows: &Windows) -> Figures {
-    let quarter_s = windows.measured_s / 4.0;
-    let of = |(name, (from, to)): (&str, (f64, f64))| {
-        let within = (from * quarter_s, to * quarter_s);
-        Some((
-            format!("completed_{name}_per_s"),
-            completed_per_s(series, windows.warm_up_s, within)?,
-        ))
+    let mean = |quarter: usize, value: fn(&Point) -> f64| {
+        let quarter_s = windows.measured_s / 4.0;
+        let within = (quarter as f64 * quarter_s, (quarter + 1) as f64 * quarter_s);
+        mean_within(series, windows.warm_up_s, within, value)
     };
-    PHASES.into_iter().zip(QUARTERS).filter_map(of).collect()
+    let completed = QUARTERS.into_iter().enumerate().map(|(quarter, name)| {
+        (format!("completed_{name}_per_s"), mean(quarter, |second| second.completed_per_s))
+    });
+    let response = mean(CROWDED, |second| second.response.p95_ms);
+    let all = completed.chain([("response_p95_during_ms".to_owned(), response)]);
+    all.filter_map(|(name, figure)| Some((name, figure?))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidegate_stats::Percentiles;
 
     const WINDOWS: Windows = Windows {
         warm_up_s: 3.0,
@@ -65,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_completes_is_counted_in_three_of_the_quarters() {
+    fn what_completes_is_counted_in_each_quarter_and_responses_are_timed_in_the_crowds() {
         // Seconds end at 4 s, 5 s and so on; 5 sessions each before, 9 with the crowd, 1 in the
         // quarter after it, 7 at the end.
         let completed = |at_s: u32| match at_s {
@@ -79,11 +85,13 @@ mod tests {
             length_s: 1.0,
             measured: at_s > 3,
             completed_per_s: completed(at_s),
+            response: Percentiles { p95_ms: f64::from(at_s), ..Percentiles::default() },
             ..Point::default()
         };
         let series: Vec<Point> = (1..=19).map(second).collect();
         let figures = figures(&series, &WINDOWS);
         let of = |name: &str| figures[&format!("completed_{name}_per_s")];
-        assert_eq!((of("before"), of("during"), of("after")), (5.0, 9.0, 7.0));
+        assert_eq!(["before", "during", "next", "after"].map(of), [5.0, 9.0, 1.0, 7.0]);
+        assert_eq!(figures["response_p95_during_ms"], 9.5, "of the seconds that end at 8 to 11 s");
     }
 }

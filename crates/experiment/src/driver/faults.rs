@@ -11,7 +11,7 @@ use crate::system::{Decided, Fleet, Started, fairness};
 use crate::{Error, Result};
 
 /// The parts of the measured window, in the names of figures.
-pub(super) const PHASES: [&str; 3] = ["before", "during", "after"];
+const PHASES: [&str; 3] = ["before", "during", "after"];
 
 /// The faults of a run, and what gates had decided on when its phases began and ended.
 pub(super) struct Played<'a> {
@@ -58,7 +58,8 @@ impl<'a> Played<'a> {
         self.marks.resize_with(self.phases.len() * 2, || self.fleet.decided());
         let mut figures = Figures::new();
         for (index, name) in PHASES.into_iter().enumerate() {
-            let completed = completed_per_s(series, warm_up_s, self.phases[index]);
+            let completed =
+                mean_within(series, warm_up_s, self.phases[index], |it| it.completed_per_s);
             figures.extend(completed.map(|it| (format!("completed_{name}_per_s"), it)));
             let fair = fairness(&self.marks[2 * index], &self.marks[2 * index + 1]);
             figures.extend(fair.map(|it| (format!("fairness_{name}"), it)));
@@ -72,21 +73,22 @@ impl<'a> Played<'a> {
     }
 }
 
-/// Sessions completed per second in a part of the measured window; `None` if no whole second is
+/// The mean of a value of the seconds in a part of the measured window; `None` if no whole second is
 /// in it.
-pub(super) fn completed_per_s(
+pub(super) fn mean_within(
     series: &[Point],
     warm_up_s: f64,
     (from, to): (f64, f64),
+    value: impl Fn(&Point) -> f64,
 ) -> Option<f64> {
     let within = |point: &&Point| {
         let end_s = point.at_s - warm_up_s;
         point.measured && end_s - point.length_s >= from - 0.1 && end_s <= to + 0.1
     };
-    let (length_s, completed) = series.iter().filter(within).fold((0.0, 0.0), |sum, point| {
-        (sum.0 + point.length_s, sum.1 + point.length_s * point.completed_per_s)
+    let (length_s, sum) = series.iter().filter(within).fold((0.0, 0.0), |sum, point| {
+        (sum.0 + point.length_s, sum.1 + point.length_s * value(point))
     });
-    (length_s > 0.0).then(|| completed / length_s)
+    (length_s > 0.0).then(|| sum / length_s)
 }
 
 #[cfg(test)]
@@ -104,8 +106,9 @@ mod tests {
         };
         // The window begins after 3 s: its seconds end at 4 s, 5 s and so on.
         let series: Vec<Point> = (1..=9).map(|at| second(f64::from(at))).collect();
-        assert_eq!(completed_per_s(&series, 3.0, (0.0, 2.0)), Some(4.5));
-        assert_eq!(completed_per_s(&series, 3.0, (2.0, 5.5)), Some(7.0));
-        assert_eq!(completed_per_s(&series, 3.0, (6.5, 7.0)), None);
+        let completed = |within| mean_within(&series, 3.0, within, |it| it.completed_per_s);
+        assert_eq!(completed((0.0, 2.0)), Some(4.5));
+        assert_eq!(completed((2.0, 5.5)), Some(7.0));
+        assert_eq!(completed((6.5, 7.0)), None);
     }
 }

@@ -231,8 +231,9 @@ keys! {
         /// Further factor of the customers' patience.
         patience_scale: Number(0.001, 100.0) = Is("1");
         /// A crowd that comes and goes: in the second quarter of the measured window as many times
-        /// as many sessions arrive. What completes before it, during it and in the last quarter is
-        /// in `completed_before_per_s`, `completed_during_per_s` and `completed_after_per_s`.
+        /// as many sessions arrive. What completes in each of the four is in
+        /// `completed_before_per_s`, `completed_during_per_s`, `completed_next_per_s` and
+        /// `completed_after_per_s`.
         crowd: Number(1.0, 100.0) = Else("none");
         /// Factor of warm-up and measured window, for work that takes longer than they do.
         window_scale: Number(0.1, 100.0) = Else("1");
