@@ -125,6 +125,12 @@ impl Record {
         self.figures.get(name).copied().filter(|value| value.is_finite())
     }
 
+    /// The share of the servers' cores that other programs used, the run's own neighbour aside; none
+    /// where it was not measured.
+    pub fn others_use(&self) -> Option<f64> {
+        Some(self.figure("others_use")? - self.planned.settings.neighbour)
+    }
+
     /// That the load generator was saturated, and why; none if it was not.
     pub fn saturation(&self) -> Option<String> {
         let why = self.driver_saturated.join("; ");

@@ -13,6 +13,7 @@ use crate::environment::{self, ENVIRONMENT};
 use crate::experiment::Experiment;
 use crate::folder::Folder;
 use crate::options::Options;
+use crate::record::{Kind, Record};
 use crate::runner::Measured;
 use crate::summary::{FIGURES, Summary};
 use page::Report;
@@ -48,13 +49,7 @@ pub fn finish(experiment: &Experiment, options: &Options, measured: &Measured) -
     if commits.len() > 1 {
         notes.push(format!("The runs are of several commits: {}.", commits.join(", ")));
     }
-    let others = analysis::mean(&runs, "others_use").unwrap_or_default();
-    if others > CoreUse::DISTURBING {
-        notes.push(format!(
-            "Other programs used {:.0} % of the servers' cores on average, so figures and intervals are rougher than on a quiet machine.",
-            100.0 * others
-        ));
-    }
+    notes.extend(disturbance(&measured.records));
     for (reason, count) in analysis::unsound(&measured.records) {
         let runs = if count == 1 { "One run is".into() } else { format!("{count} runs are") };
         notes.push(format!("{runs} left out of claims and figures: {reason}."));
@@ -73,6 +68,19 @@ pub fn finish(experiment: &Experiment, options: &Options, measured: &Measured) -
     folder.write("report.html", page.html().as_bytes())?;
     folder.finish(&summary)?;
     Ok(summary)
+}
+
+/// That other programs disturbed the runs, if they did on average.
+fn disturbance(records: &[Record]) -> Option<String> {
+    let runs = records.iter().filter(|it| it.planned.kind == Kind::Run && it.is_sound());
+    let others = tidegate_stats::mean(runs.filter_map(Record::others_use))?;
+    (others > CoreUse::DISTURBING).then(|| {
+        format!(
+            "Other programs used {:.0} % of the servers' cores on average, so figures and intervals \
+             are rougher than on a quiet machine.",
+            100.0 * others
+        )
+    })
 }
 
 /// The commits of the runs.

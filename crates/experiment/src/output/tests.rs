@@ -4,7 +4,6 @@ use tidegate_host::Machine;
 
 use super::*;
 use crate::experiment::BuiltIn;
-use crate::record::Record;
 use crate::record::tests::record;
 
 /// Five rounds of `overload`: `off` collapses from twice the capacity on, the others keep it.
@@ -76,4 +75,15 @@ fn a_report_begins_with_conclusions_then_has_three_figures_then_the_method_then_
     assert!(page.contains("14 to 21 %") && page.contains("✗ does not hold"));
     let environment = &summary.tables["environment"];
     assert!(environment.iter().any(|row| row["value"] == "AMD EPYC 7763, 0 processors"));
+}
+
+#[test]
+fn a_neighbour_that_the_study_starts_itself_is_no_other_program() {
+    let mut beside = record("a", 0, &[], &[("others_use", 0.49)]);
+    beside.planned.settings.neighbour = 0.5;
+    let quiet = record("b", 0, &[], &[("others_use", 0.01)]);
+    assert_eq!(disturbance(&[beside.clone(), quiet.clone()]), None);
+    beside.figures.insert("others_use".into(), 0.99);
+    let told = disturbance(&[beside, quiet]).unwrap();
+    assert!(told.starts_with("Other programs used 25 % of"), "{told}");
 }

@@ -98,11 +98,9 @@ impl Capacity {
     }
 }
 
-/// The share of the servers' cores that other programs used, the run's own neighbour aside. None if
-/// it was too small to disturb the run.
+/// [`Record::others_use`]; none if it was too small to disturb the run.
 pub(super) fn disturbing_use(record: &Record) -> Option<f64> {
-    let others = record.figure("others_use")? - record.planned.settings.neighbour;
-    Some(others).filter(|others| *others > CoreUse::DISTURBING)
+    record.others_use().filter(|others| *others > CoreUse::DISTURBING)
 }
 
 /// The use of the processors that were available, 0 to 1.
