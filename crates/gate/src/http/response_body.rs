@@ -64,7 +64,6 @@ pub enum BodyError {
 impl Drop for RequestGuard {
     fn drop(&mut self) {
         let counters = &self.exchange.counters;
-        counters.in_requests.sub(1);
         let took = clock::now().saturating_duration_since(self.exchange.begun());
         if !self.exchange.in_room.get() {
             counters.requests[self.exchange.class].add(1);
@@ -75,6 +74,8 @@ impl Drop for RequestGuard {
         if let Some(visit) = self.visit.take() {
             visit.end();
         }
+        // Last: who sees that none is under way finds the session free for the next.
+        counters.in_requests.sub(1);
     }
 }
 
