@@ -55,11 +55,15 @@ impl Run {
     }
 }
 
+/// The records of sound runs, in the order of their names.
+pub fn sound(records: &[Record]) -> impl Iterator<Item = &Record> {
+    records.iter().filter(|it| it.planned.kind == Kind::Run && it.is_sound())
+}
+
 /// The sound runs of a study, in the order of their names.
 pub fn runs(records: &[Record]) -> Vec<Run> {
     let usual = usual_cost(records);
-    let sound = records.iter().filter(|it| it.planned.kind == Kind::Run && it.is_sound());
-    sound.map(|record| run(record, usual)).collect()
+    sound(records).map(|record| run(record, usual)).collect()
 }
 
 /// All runs, without figures where these are not those of what was planned: a condition of which

@@ -13,7 +13,7 @@ use crate::environment::{self, ENVIRONMENT};
 use crate::experiment::Experiment;
 use crate::folder::Folder;
 use crate::options::Options;
-use crate::record::{Kind, Record};
+use crate::record::Record;
 use crate::runner::Measured;
 use crate::summary::{FIGURES, Summary};
 use page::Report;
@@ -72,7 +72,7 @@ pub fn finish(experiment: &Experiment, options: &Options, measured: &Measured) -
 
 /// That other programs disturbed the runs, if they did on average.
 fn disturbance(records: &[Record]) -> Option<String> {
-    let runs = records.iter().filter(|it| it.planned.kind == Kind::Run && it.is_sound());
+    let runs = analysis::sound(records);
     let others = tidegate_stats::mean(runs.filter_map(Record::others_use))?;
     (others > CoreUse::DISTURBING).then(|| {
         format!(
