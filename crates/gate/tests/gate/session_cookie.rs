@@ -179,7 +179,9 @@ fn a_cookie_shared_by_bots_has_the_rate_of_one_session() {
 #[test]
 fn a_session_has_a_most_of_requests_at_once() {
     let (upstream, requested, go) = answering_on_request();
-    let gate = cookie_gate(upstream, &one_only("cookie_burst = 2\ncookie_rate = 1000"));
+    // Three requests of a burst of two: the rate has to grant one of them between the first and
+    // the last, which are several round trips apart, and that takes it 10 µs.
+    let gate = cookie_gate(upstream, &one_only("cookie_burst = 2\ncookie_rate = 100000"));
     let customer = enter(&gate);
     let long = format!("GET /long HTTP/1.1\r\nHost: a\r\nCookie: {customer}\r\n\r\n");
     counted(&gate, "the first response is over", |totals| totals.in_requests == 0);
