@@ -76,7 +76,7 @@ fn a_request_under_way_is_finished_by_the_gate_that_has_it() {
     let before = Gate::start(config(upstream, "")).unwrap();
     let mut slow = connect(&before, &any_client());
     send(&mut slow, b"GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    requested.recv_timeout(PATIENCE).unwrap();
+    comes_to_the_upstream(&before, &requested);
     let after = replace(&before, config(upstream, ""));
     let mut other = connect(&after, &any_client());
     assert_eq!(get(&mut other, "/").unwrap().text(), "hello");

@@ -110,7 +110,7 @@ fn more_streams_than_allowed_are_refused() {
     let mut long = GET;
     long[3].1 = "/long";
     write(&mut connection, &frame(1, END_STREAM | END_HEADERS, 1, &head(&long))).unwrap();
-    requested.recv_timeout(PATIENCE).unwrap();
+    comes_to_the_upstream(&gate, &requested);
     write(&mut connection, &frame(1, END_STREAM | END_HEADERS, 3, &head(&GET))).unwrap();
     let (stream, code) = until_frame(&mut connection, 3);
     assert_eq!((stream, &code[..]), (3, &7_u32.to_be_bytes()[..]), "REFUSED_STREAM");

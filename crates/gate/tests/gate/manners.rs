@@ -64,7 +64,7 @@ fn a_customer_who_ends_the_sending_side_gets_the_answer() {
     let gate = gate(upstream, "");
     let mut connection = connect(&gate, &any_client());
     send(&mut connection, format!("GET /long HTTP/1.1\r\n{HOST}\r\n").as_bytes());
-    requested.recv_timeout(PATIENCE).unwrap();
+    comes_to_the_upstream(&gate, &requested);
     connection.get_mut().conn.send_close_notify();
     connection.get_mut().flush().unwrap();
     counted(&gate, "the close_notify has arrived", |totals| totals.bytes_in > 0);

@@ -190,7 +190,7 @@ fn a_drain_closes_idle_plain_connections_and_finishes_requests() {
     let (mut idle, mut busy) = (request(&gate), connect_plain(&gate));
     receive(&mut idle, "GET").unwrap();
     send(&mut busy, b"GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    requested.recv_timeout(PATIENCE).unwrap();
+    comes_to_the_upstream(&gate, &requested);
     gate.drain();
     assert_eq!(idle.read(&mut [0; 1]).unwrap(), 0);
     let address = gate.clear_address().unwrap();

@@ -298,7 +298,7 @@ fn a_customer_who_closes_while_waiting_is_not_counted_as_backlog() {
     let gate = gate(upstream, "");
     let mut connection = connect(&gate, &any_client());
     send(&mut connection, format!("GET /long HTTP/1.1\r\n{HOST}\r\n").as_bytes());
-    requested.recv_timeout(PATIENCE).unwrap();
+    comes_to_the_upstream(&gate, &requested);
     assert_eq!(under_way_and_at_the_upstream(&gate), (1, 1));
     drop(connection);
     counted(&gate, "closed", |totals| totals.open == 0);
@@ -398,7 +398,7 @@ fn a_drain_finishes_requests_and_closes_idle_connections() {
     let (mut idle, mut busy) = (connect(&gate, &any_client()), connect(&gate, &any_client()));
     get(&mut idle, "/").unwrap();
     send(&mut busy, format!("GET /long HTTP/1.1\r\n{HOST}\r\n").as_bytes());
-    requested.recv_timeout(PATIENCE).unwrap();
+    comes_to_the_upstream(&gate, &requested);
     gate.drain();
     assert_eq!(idle.read(&mut [0; 1]).unwrap(), 0, "a close_notify for an idle connection");
     until("no connection is accepted", || TcpStream::connect(gate.address()).is_err());

@@ -54,7 +54,7 @@ fn a_request_that_is_with_the_upstream_is_answered_across_a_reload() {
     let gate = gate(upstream, "");
     let mut connection = connect(&gate, &any_client());
     send(&mut connection, b"GET /long HTTP/1.1\r\nHost: a\r\n\r\n");
-    requested.recv_timeout(PATIENCE).unwrap();
+    comes_to_the_upstream(&gate, &requested);
     reload(&gate, answering(|_| ok("two")), "[limits]\nidle_deadline = \"0s\"\n");
     until("new connections have it", || answer(&gate) == "two");
     go.send(()).unwrap();

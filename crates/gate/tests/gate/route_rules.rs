@@ -127,7 +127,7 @@ fn a_customer_who_leaves_a_silent_poll_frees_the_upstream() {
     let gate = clear_gate(upstream, "response_timeout = \"1h\"\n");
     let mut customer = connect_plain(&gate);
     send(&mut customer, b"GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    requested.recv_timeout(PATIENCE).unwrap();
+    comes_to_the_upstream(&gate, &requested);
     drop(customer);
     counted(&gate, "left", |totals| (totals.open, totals.upstream_open) == (0, 0));
 }

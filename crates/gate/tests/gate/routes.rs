@@ -139,7 +139,7 @@ fn an_upstream_that_hangs_holds_up_only_its_own_paths() {
     let gate = clear_gate(named("main"), &route("/long", hanging));
     let mut waiting = connect_plain(&gate);
     send(&mut waiting, b"GET /long HTTP/1.1\r\nHost: a\r\n\r\n");
-    requested.recv_timeout(PATIENCE).unwrap();
+    comes_to_the_upstream(&gate, &requested);
     for _ in 0..10 {
         assert_eq!(answer(&gate, "/a"), "main /a");
     }

@@ -188,7 +188,7 @@ fn a_session_has_a_most_of_requests_at_once() {
     let mut both = [connect_plain(&gate), connect_plain(&gate)];
     for busy in &mut both {
         send(busy, long.as_bytes());
-        requested.recv_timeout(PATIENCE).unwrap();
+        comes_to_the_upstream(&gate, &requested);
     }
     assert_eq!(get_with_cookie(&mut connect_plain(&gate), &customer).code, 503);
     assert_eq!(cookies(&gate, CookieResult::OverRequests), 1);

@@ -132,6 +132,12 @@ pub fn answering_on_request() -> (SocketAddr, mpsc::Receiver<()>, mpsc::Sender<(
     (upstream, requested, go)
 }
 
+/// Waits until a request has come to such an upstream. Where none does, the gate's counts tell why.
+pub fn comes_to_the_upstream(gate: &Gate, requested: &mpsc::Receiver<()>) {
+    let came = requested.recv_timeout(PATIENCE);
+    came.unwrap_or_else(|_| panic!("no request comes to the upstream: {:?}", gate.totals()));
+}
+
 /// An upstream that answers a request's head with 413, and then reads the body.
 pub fn refusing_at_the_head() -> SocketAddr {
     upstream(|mut reader| {

@@ -106,7 +106,7 @@ fn in_a_namespace() {
     until("the second is gone", || (0..20).all(|_| answer(&gate, "/") == "one"));
     let mut waiting = connect_plain(&gate);
     send(&mut waiting, b"GET /long HTTP/1.1\r\nHost: a\r\n\r\n");
-    requested.recv_timeout(PATIENCE).unwrap();
+    comes_to_the_upstream(&gate, &requested);
     resolves_to(&["127.0.0.2"]);
     until("the first is gone", || (0..20).all(|_| answer(&gate, "/") == "two"));
     go.send(()).unwrap();

@@ -29,7 +29,7 @@ fn beyond_the_limit_requests_wait_in_turn_and_beyond_the_queue_they_get_503() {
     drop(customers.remove(1));
     until("it has left", || pool().waiting == 1);
     for mut customer in customers {
-        requested.recv_timeout(PATIENCE).unwrap();
+        comes_to_the_upstream(&gate, &requested);
         go.send(()).unwrap();
         assert_eq!(receive(&mut customer, "GET").unwrap().text(), "hello");
     }
@@ -45,7 +45,7 @@ fn who_has_waited_too_long_gets_503() {
     let gate = clear_gate_of(&(urls("url", &[slow]) + keys), "");
     let mut first = connect_plain(&gate);
     send(&mut first, b"GET /long HTTP/1.1\r\nHost: a\r\n\r\n");
-    requested.recv_timeout(PATIENCE).unwrap();
+    comes_to_the_upstream(&gate, &requested);
     assert_eq!(post(&gate, "/").code, 503);
     assert_eq!(gate.snapshot().pools[0].queue, [("served", 0), ("full", 0), ("late", 1)]);
     go.send(()).unwrap();
