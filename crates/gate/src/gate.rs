@@ -110,11 +110,13 @@ impl Gate {
         let redirects = redirect.iter().map(|it| (Role::Redirect, it.socket() as Socket));
         let admins = admin.iter().map(|admin| (Role::Admin, admin.socket() as Socket));
         let doors = door.iter().map(|door| (Role::Handover, door.listener.clone() as Socket));
+        let (accepting, no_core_accepts) = mpsc::channel();
         let service = Service::new(
             shared.clone(),
             sessions.clone(),
             keys.keyring.clone(),
             customers.chain(redirects).chain(admins).chain(doors).collect(),
+            no_core_accepts,
         );
         let mut gate = Self {
             reloader: Arc::new(Reloader::new(shared.clone(), sessions.clone(), generation)),
@@ -131,7 +133,7 @@ impl Gate {
             serving: 0,
             threads: Vec::new(),
         };
-        let (accepts, accepting) = mpsc::channel();
+        let (accepts, all_accept) = mpsc::channel();
         let parts = Parts {
             shared: shared.clone(),
             sessions: sessions.clone(),
@@ -139,6 +141,7 @@ impl Gate {
             drain: service.draining(),
             handed_over: service.handed_over(),
             accepts,
+            accepting,
             supervisor: supervisor.clone(),
         };
         for (index, (processor, listeners)) in processors.into_iter().zip(of_cores).enumerate() {
@@ -190,7 +193,7 @@ impl Gate {
             });
         })?;
         // If a core failed instead, its report is the gate's end.
-        while accepting.recv().is_ok() {}
+        while all_accept.recv().is_ok() {}
         inherited.take_over()?;
         gate.shared.room.expect_used(&inherited.used_places);
         Ok(gate)

@@ -24,6 +24,11 @@ use std::time::{Duration, Instant};
 use tidegate_control::waiting_room::{Doors, Order, WaitingRoom};
 use tidegate_control::{Controller, Settings};
 
+/// Two readings of clocks that are so close are of the same time.
+const TOGETHER: Duration = Duration::from_millis(1);
+/// So often they are read again where they are not, at most.
+const READINGS: usize = 20;
+
 /// State read by more than one thread of a gate.
 #[derive(Debug)]
 pub struct Shared {
@@ -163,19 +168,35 @@ impl Shared {
 
     /// By how many milliseconds the waiting room's clock is ahead of the system's.
     pub fn room_clock_ahead_ms(&self) -> i64 {
-        self.unix_ms().cast_signed().saturating_sub(clock::unix_now_ms().cast_signed())
+        let (system_ms, now) = self.both_clocks();
+        self.room_clock.at(now).cast_signed().saturating_sub(system_ms.cast_signed())
     }
 
     /// Goes on with the waiting room's clock of the gate before, which was so far ahead.
     pub fn adopt_room_clock(&self, ahead_ms: i64) {
-        let now_ms = clock::unix_now_ms().saturating_add_signed(ahead_ms);
-        self.room_clock.adopt(now_ms, self.now());
+        let (system_ms, now) = self.both_clocks();
+        self.room_clock.adopt(system_ms.saturating_add_signed(ahead_ms), now);
     }
 
     /// Lets the waiting room's clock follow the system's.
     pub fn set_room_clock(&self) {
         let nobody_waits = self.room.waiting() == 0;
-        self.room_clock.follow(clock::unix_now_ms(), self.now(), nobody_waits);
+        let (system_ms, now) = self.both_clocks();
+        self.room_clock.follow(system_ms, now, nobody_waits);
+    }
+
+    /// The system's clock, in milliseconds since 1970, and [`Shared::now`], of the same time: a thread
+    /// that had to wait for a processor between them would take the first for behind.
+    fn both_clocks(&self) -> (u64, Duration) {
+        let mut both = (0, Duration::ZERO);
+        for _ in 0..READINGS {
+            let before = self.now();
+            both = (clock::unix_now_ms(), self.now());
+            if both.1 - before < TOGETHER {
+                break;
+            }
+        }
+        both
     }
 
     /// The controller. Hold the lock for one call.

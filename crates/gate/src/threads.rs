@@ -72,7 +72,7 @@ impl Control {
 }
 
 /// Serves until another process does; then the socket is its own.
-async fn until_handed_over(
+pub async fn until_handed_over(
     mut handed_over: watch::Receiver<bool>,
     serve: impl Future<Output = ()>,
 ) {

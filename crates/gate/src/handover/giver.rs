@@ -5,10 +5,11 @@ use crate::admission::tickets::Keyring;
 use crate::config::ticket_keys;
 use crate::handover::{FORMAT, Header, Ready, Role, START_DEADLINE, STEP_DEADLINE, part, wire};
 use crate::shared::Shared;
+use std::convert::Infallible;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, mpsc};
 use std::time::Instant;
 use tokio::sync::watch;
 
@@ -25,6 +26,8 @@ pub struct Service {
     sockets: Arc<Mutex<Vec<(Role, Socket)>>>,
     drain: watch::Sender<Option<Instant>>,
     handed_over: watch::Sender<bool>,
+    /// Disconnected once no core accepts connections.
+    no_core_accepts: Arc<Mutex<mpsc::Receiver<Infallible>>>,
     /// Held while the gate is being handed over.
     giving: Arc<Mutex<()>>,
 }
@@ -41,13 +44,14 @@ pub enum Error {
 }
 
 impl Service {
-    /// The service of a gate that starts, and receivers that tell when it is to drain, and
-    /// whether another process has taken its place.
+    /// The service of a gate that starts. Each core holds a sender to `no_core_accepts` for as long as
+    /// it accepts connections.
     pub fn new(
         shared: Arc<Shared>,
         sessions: Arc<Sessions>,
         keyring: Arc<Keyring>,
         sockets: Vec<(Role, Socket)>,
+        no_core_accepts: mpsc::Receiver<Infallible>,
     ) -> Self {
         Self {
             shared,
@@ -56,6 +60,7 @@ impl Service {
             sockets: Arc::new(Mutex::new(sockets)),
             drain: watch::Sender::new(None),
             handed_over: watch::Sender::new(false),
+            no_core_accepts: Arc::new(Mutex::new(no_core_accepts)),
             giving: Arc::default(),
         }
     }
@@ -112,6 +117,8 @@ impl Service {
         let pid = given?;
         self.handed_over.send_replace(true);
         self.end();
+        // Nobody comes in here any more whom the next gate does not know.
+        let _ = lock(&self.no_core_accepts).recv_timeout(STEP_DEADLINE);
         // It has begun to accept: if it is gone now, nothing could be taken back.
         let _ = wire::send(stream, part::DRAINING, &self.used_places());
         tracing::info!("process {pid} has taken this gate's place; draining");

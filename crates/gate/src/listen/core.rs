@@ -11,6 +11,8 @@ use crate::socket::Scheme;
 use crate::supervision::{Component, Supervisor};
 use crate::telemetry::cpu::{self, Metered};
 use crate::telemetry::labels::Bucket;
+use crate::threads::until_handed_over;
+use std::convert::Infallible;
 use std::io;
 use std::net::TcpListener;
 use std::rc::Rc;
@@ -43,6 +45,8 @@ pub struct Parts {
     pub handed_over: watch::Receiver<bool>,
     /// Learns that a core accepts connections.
     pub accepts: mpsc::Sender<()>,
+    /// Held for as long as connections are accepted.
+    pub accepting: mpsc::Sender<Infallible>,
     /// Watches the tasks of the core.
     pub supervisor: Supervisor,
 }
@@ -67,8 +71,8 @@ pub fn run(parts: Parts, index: usize, listeners: Listeners) -> io::Result<()> {
 }
 
 async fn run_until_drained(parts: Parts, index: usize, listeners: Listeners) -> io::Result<()> {
-    let Parts { shared, sessions, mut generations, mut drain, handed_over, accepts, supervisor } =
-        parts;
+    let Parts { shared, sessions, mut generations, mut drain, handed_over, .. } = parts;
+    let Parts { accepts, accepting, supervisor, .. } = parts;
     let generation = generations.borrow_and_update().clone();
     let context = CoreContext::new(shared, index).renewed(generation.config.clone());
     let pipeline = Pipeline::new(&context, &generation, sessions);
@@ -78,17 +82,23 @@ async fn run_until_drained(parts: Parts, index: usize, listeners: Listeners) -> 
     if let Some(fleet) = &context.shared.fleet {
         fleet.keys_come().await;
     }
-    let mut accepting = Vec::new();
+    let mut accept_loops = Vec::new();
     for (listener, scheme) in listeners {
-        let accept = acceptor.clone().accept_on(listener, scheme)?;
-        accepting.push(spawn_local(supervisor.clone().watch(Component::AcceptLoop, accept)));
+        let (accept, accepting) =
+            (acceptor.clone().accept_on(listener, scheme)?, accepting.clone());
+        let accept = async move {
+            accept.await;
+            drop(accepting);
+        };
+        let accept = until_handed_over(handed_over.clone(), accept);
+        accept_loops.push(spawn_local(supervisor.clone().watch(Component::AcceptLoop, accept)));
     }
     let dispatch = supervisor.clone().watch(Component::Dispatcher, dispatcher.clone().run());
     spawn_local(Metered::new(Bucket::Arrival, dispatch));
     let upkeep = supervisor.watch(Component::CoreUpkeep, upkeep(acceptor.clone()));
     spawn_local(Metered::new(Bucket::Upkeep, upkeep));
     let _ = accepts.send(());
-    drop(accepts);
+    drop((accepts, accepting));
 
     while drain.borrow_and_update().is_none() {
         tokio::select! {
@@ -100,9 +110,9 @@ async fn run_until_drained(parts: Parts, index: usize, listeners: Listeners) -> 
         }
     }
     // Closes the listeners.
-    for accepting in accepting {
-        accepting.abort();
-        let _ = accepting.await;
+    for accept in accept_loops {
+        accept.abort();
+        let _ = accept.await;
     }
     if *handed_over.borrow() {
         context.shutdown.advance(Stage::Leaving);

@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use rustls::HandshakeKind;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 use tidegate_gate::Gate;
@@ -139,6 +139,25 @@ fn a_gate_without_connections_ends_after_those_who_watch_it_know_the_next_one() 
     assert_eq!(giving.join().unwrap(), Some(false));
     first.join().unwrap();
     assert_eq!(get(&mut connect(&after, &any_client()), "/").unwrap().text(), "hello");
+}
+
+#[test]
+fn a_gate_accepts_nobody_once_the_next_one_is_told_that_it_does_not() {
+    let (before, _) = one_after_the_other("");
+    let next = config(hello(), "");
+    let (here, there) = UnixStream::pair().unwrap();
+    let (service, address) = (before.service(), before.address());
+    let giving = std::thread::spawn(move || {
+        service.hand_over(&here, |_| {
+            let come = |_| TcpStream::connect(address).unwrap();
+            drop((0..200).map(come).collect::<Vec<_>>());
+        })
+    });
+    let after = Gate::start_from(next, Inherited::receive(there).unwrap()).unwrap();
+    giving.join().unwrap().unwrap();
+    let accepted = |gate: &Gate| gate.totals().accepted;
+    until("all are accepted", || accepted(&before) + accepted(&after) == 200);
+    assert_eq!(accepted(&before), 0);
 }
 
 #[test]
