@@ -2,7 +2,7 @@
 //! line and during maintenance; the operator's own page, and places that are good no more.
 
 use crate::common::*;
-use crate::waiting_room::{Customer, full, room};
+use crate::waiting_room::{Customer, a_moment_later, full, room};
 use rustls::HandshakeKind;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidegate_control::waiting_room::Doors;
@@ -115,6 +115,7 @@ fn a_place_under_a_key_that_is_gone_is_none_and_its_holder_goes_to_the_end() {
     std::fs::remove_file(&keys).unwrap();
     let config = Config::clone(&gate.config());
     assert!(gate.reload(|| Ok(config)));
+    a_moment_later();
     let seen = first.visit(&gate);
     assert_eq!((seen.kind, seen.place()), (HandshakeKind::Full, 3), "nobody else knows of them");
     assert_eq!(first.visit(&gate).place(), 3, "and this place is kept");

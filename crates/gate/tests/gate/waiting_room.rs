@@ -118,7 +118,7 @@ impl Customer {
 
 /// Places go by the millisecond, and the room's clock may be set back by ten of them: who comes after
 /// this comes later.
-fn a_moment_later() {
+pub fn a_moment_later() {
     std::thread::sleep(Duration::from_millis(12));
 }
 
