@@ -185,8 +185,8 @@ fn requests_go_to_the_server_that_has_fewer() {
     let long = b"GET /long HTTP/1.1\r\nHost: a\r\n\r\n";
     // Until the busy one has it: the other answers at once.
     loop {
-        send(&mut waiting, long);
         let (before, mut taken) = (member(&gate, idle).responses, false);
+        send(&mut waiting, long);
         until("one of them has it", || {
             taken = requested.try_recv().is_ok();
             taken || member(&gate, idle).responses > before
