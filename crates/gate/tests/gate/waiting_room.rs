@@ -66,6 +66,9 @@ impl Customer {
 
     /// Beyond the room's share of the processors they are reset, and try again.
     pub fn visit(&mut self, gate: &Gate) -> Seen {
+        if self.cookies.is_empty() {
+            a_moment_later();
+        }
         let begun = Instant::now();
         loop {
             match self.get(gate, "/", "text/html") {
@@ -88,9 +91,6 @@ impl Customer {
         path: &str,
         accept: &str,
     ) -> std::io::Result<Response> {
-        if self.cookies.is_empty() {
-            a_moment_later();
-        }
         let cookies: Vec<_> =
             self.cookies.iter().map(|(name, it)| format!("{name}={it}")).collect();
         let request = format!(
@@ -421,10 +421,10 @@ fn a_flood_of_strangers_uses_no_more_than_the_share_of_the_processors() {
     );
     let spent = || Duration::from_nanos(gate.totals().cpu_ns[Bucket::Room]);
     let begun = Instant::now();
-    for _ in 0..100 {
+    until("some are reset", || {
         let _ = Customer::new().get(&gate, "/", "text/html");
-    }
-    counted(&gate, "resets", |totals| totals.room_visits[RoomVisit::Beyond] > 0);
+        gate.totals().room_visits[RoomVisit::Beyond] > 10
+    });
     // The share of a second may be used at once, and the last visit may exceed it.
     let most = (begun.elapsed() + Duration::from_secs(1)).mul_f64(share);
     assert!(spent() < most + Duration::from_millis(50), "{:?} {most:?}", spent());
